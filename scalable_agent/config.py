@@ -1,0 +1,329 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Every setting of a run: default, meaning, unit and source, once.
+
+Frozen dataclasses, validated on construction. `scripts/` turns each field into
+an absl flag of the same name; nothing else in the library knows about flags.
+Defaults are those of the original's `experiment.py` where it has the setting.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+REWARD_CLIPPINGS = ('abs_one', 'soft_asymmetric', 'none')
+TORSOS = ('auto', 'deep', 'shallow', 'mlp')
+CORES = ('auto', 'lstm', 'none')
+INFERENCES = ('auto', 'direct', 'batched')
+BACKENDS = ('auto', 'vector', 'process', 'serial')
+PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
+DEVICES = ('auto', 'cpu', 'gpu', 'tpu')
+
+
+def option(
+  default: Any,
+  meaning: str,
+  *,
+  unit: str | None = None,
+  choices: Sequence[str] | None = None,
+) -> Any:
+  """A dataclass field with what `--help` and the checks need to know."""
+  return dataclasses.field(
+    default=default,
+    metadata={'meaning': meaning, 'unit': unit, 'choices': choices},
+  )
+
+
+class _Validated:
+  """Checks choices, then whatever `_check` of the subclass demands."""
+
+  def __post_init__(self):
+    for field in dataclasses.fields(self):  # type: ignore[arg-type]
+      choices = field.metadata['choices']
+      value = getattr(self, field.name)
+      if choices and value not in choices:
+        raise ValueError(
+          f'{field.name} is {value!r}; choose one of {", ".join(choices)}.'
+        )
+    self._check()
+
+  def _check(self):
+    pass
+
+  def _at_least(self, minimum, *names):
+    for name in names:
+      value = getattr(self, name)
+      if value is not None and not value >= minimum:
+        raise ValueError(f'{name} is {value}; it must be at least {minimum}.')
+
+
+def _dataclass(cls):
+  return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+@_dataclass
+class TaskConfig(_Validated):
+  """What is played, and how it is shown to the agent."""
+
+  level_name: str = option(
+    'explore_goal_locations_small',
+    'What to play: a DMLab-30 level, `dmlab30`, `atari/<game>`, `atari57`, '
+    '`gym/<id>`, `catch`, or several of a kind separated by commas.',
+  )
+  num_action_repeats: int | None = option(
+    None,
+    'Simulator frames per agent step. None: 4 for DMLab and Atari, else 1.',
+    unit='frames',
+  )
+  width: int | None = option(
+    None,
+    'Width of the observation. None: 96 for DMLab, 84 for Atari.',
+    unit='pixels',
+  )
+  height: int | None = option(
+    None,
+    'Height of the observation. None: 72 for DMLab, 84 for Atari.',
+    unit='pixels',
+  )
+  dataset_path: str = option(
+    '', 'Folder of the data set that the two psychlab levels of DMLab-30 need.'
+  )
+  gym_import: str = option(
+    '', 'Module to import before `gym/<id>` is made: it registers your own.'
+  )
+  frame_stack: int = option(
+    4, 'Atari: number of newest frames that the agent sees.', unit='frames'
+  )
+  grayscale: bool = option(True, 'Atari: gray frames (true) or colour (false).')
+  max_pool: bool = option(
+    True, 'Atari: maximum over the last two frames of a step, against flicker.'
+  )
+  noop_max: int = option(
+    30, 'Atari: most no-op actions at the start of an episode.', unit='steps'
+  )
+  sticky_actions: float = option(
+    0.0, 'Atari: probability of repeating the last action at each frame.'
+  )
+  life_loss_ends_episode: bool = option(
+    True,
+    'Atari: a lost life ends the episode for the learner; the game goes on. '
+    'Never in evaluation.',
+  )
+  full_action_set: bool | None = option(
+    None,
+    'Atari: all 18 actions. None: only where several games are played.',
+  )
+  fire_on_reset: bool = option(
+    False, 'Atari: press FIRE at the start of an episode.'
+  )
+  max_episode_frames: int = option(
+    108_000, 'Atari: time limit of an episode.', unit='frames'
+  )
+
+  def _check(self):
+    self._at_least(1, 'num_action_repeats', 'width', 'height', 'frame_stack')
+    self._at_least(1, 'max_episode_frames')
+    self._at_least(0, 'noop_max')
+    if not self.level_name:
+      raise ValueError('level_name is empty; name what to play.')
+    if not 0 <= self.sticky_actions < 1:
+      raise ValueError(
+        f'sticky_actions is {self.sticky_actions}; it is a probability below 1.'
+      )
+
+
+@_dataclass
+class ActorConfig(_Validated):
+  """Who acts, and what happens when an environment fails."""
+
+  num_actors: int = option(4, 'Number of actors (threads).')
+  envs_per_actor: int = option(
+    1, 'Environments that one actor steps together. 1 is the original.'
+  )
+  inference: str = option(
+    'auto',
+    'Direct: each actor runs its own forward pass. Batched: one pass for all '
+    "actors (the original's dynamic batching). Auto: direct from 8 "
+    'environments per actor on.',
+    choices=INFERENCES,
+  )
+  env_backend: str = option(
+    'auto',
+    'Vector: C++ threads (Atari). Process: one process per environment. '
+    'Serial: a plain loop. Auto: what suits the level.',
+    choices=BACKENDS,
+  )
+  env_threads: int | None = option(
+    None, "Threads of one actor's vector environment. None: one per core."
+  )
+  on_env_error: str = option(
+    'abort',
+    'When an environment raises, dies, hangs or gives nonsense: end the run, '
+    'or restart the environment.',
+    choices=('abort', 'restart'),
+  )
+  max_restarts: int = option(
+    10, 'Restarts per actor before its failure ends the run after all.'
+  )
+  env_timeout_secs: float = option(
+    600.0, 'An environment silent for so long has failed.', unit='seconds'
+  )
+  queue_capacity: int = option(
+    1,
+    'Unrolls of an actor that wait for the learner. Larger helps bursty '
+    'environments and makes the data older.',
+    unit='unrolls',
+  )
+
+  def _check(self):
+    self._at_least(1, 'num_actors', 'envs_per_actor', 'env_threads')
+    self._at_least(1, 'queue_capacity')
+    self._at_least(0, 'max_restarts')
+    if not self.env_timeout_secs > 0:
+      raise ValueError(
+        f'env_timeout_secs is {self.env_timeout_secs}; it must be above 0.'
+      )
+
+
+@_dataclass
+class AgentConfig(_Validated):
+  """The network."""
+
+  torso: str = option(
+    'auto',
+    'Deep: the residual network of 15 convolutions. Shallow: two convolutions. '
+    'MLP: for vectors. Auto: deep for images, MLP for the rest.',
+    choices=TORSOS,
+  )
+  core: str = option(
+    'auto',
+    'LSTM of 256 units, or none (feed-forward). Auto: LSTM for DMLab, none '
+    'for the rest, as in the paper.',
+    choices=CORES,
+  )
+  use_last_action: bool | None = option(
+    None,
+    'Feed the last action to the core. None: with an LSTM only, as in the '
+    'paper.',
+  )
+  use_last_reward: bool | None = option(
+    None,
+    'Feed the last reward, clipped to [-1, 1], to the core. None: with an LSTM '
+    'only, as in the paper.',
+  )
+  precision: str = option(
+    'float32',
+    'Arithmetic of torso and core; heads, V-trace and loss stay float32.',
+    choices=PRECISIONS,
+  )
+
+
+@_dataclass
+class LearnerConfig(_Validated):
+  """How the learner updates."""
+
+  batch_size: int = option(2, 'Unrolls (columns) per update.')
+  unroll_length: int = option(100, 'Length of an unroll.', unit='agent steps')
+  total_environment_frames: int = option(
+    10**9, 'Frames to train for, over all levels.', unit='frames'
+  )
+  entropy_cost: float = option(0.00025, 'Weight of the entropy loss.')
+  baseline_cost: float = option(0.5, 'Weight of the baseline loss.')
+  discounting: float = option(0.99, 'Discount gamma.', unit='per agent step')
+  reward_clipping: str = option(
+    'abs_one',
+    'Reward transform of the learner: [-1, 1], 5 tanh(r/5) with losses times '
+    '0.3, or none.',
+    choices=REWARD_CLIPPINGS,
+  )
+  learning_rate: float = option(
+    0.00048, 'Learning rate at frame 0; falls linearly to 0 at the last frame.'
+  )
+  decay: float = option(0.99, 'RMSProp: decay of the mean square.')
+  momentum: float = option(0.0, 'RMSProp: momentum.')
+  epsilon: float = option(0.1, 'RMSProp: epsilon, inside the square root.')
+  clip_gradient_norm: float | None = option(
+    None,
+    'Clip the global norm of the gradients. None: off, as the original; the '
+    "paper's Atari runs use 40.",
+  )
+  clip_rho_threshold: float = option(1.0, "V-trace's rho bar.")
+  clip_pg_rho_threshold: float = option(
+    1.0, 'Clip of rho in the policy gradient.'
+  )
+  clip_c_threshold: float = option(1.0, "V-trace's c bar.")
+  lambda_: float = option(1.0, "V-trace's lambda (Remark 2 of the paper).")
+  on_nonfinite: str = option(
+    'abort',
+    'When a reward, a loss or a gradient is NaN or infinite: end the run, or '
+    'skip that update and count it.',
+    choices=('abort', 'skip'),
+  )
+
+  def _check(self):
+    self._at_least(1, 'batch_size', 'unroll_length', 'total_environment_frames')
+    self._at_least(0, 'entropy_cost', 'baseline_cost', 'learning_rate')
+    self._at_least(0, 'momentum', 'epsilon')
+    if not 0 <= self.discounting <= 1 or not 0 <= self.decay <= 1:
+      raise ValueError(
+        f'discounting is {self.discounting} and decay {self.decay}; both must '
+        'be in [0, 1].'
+      )
+    if self.clip_gradient_norm is not None and self.clip_gradient_norm <= 0:
+      raise ValueError(
+        f'clip_gradient_norm is {self.clip_gradient_norm}; it must be above 0, '
+        'or None for no clipping.'
+      )
+
+
+@_dataclass
+class RunConfig(_Validated):
+  """Where a run lives, how it reports, and on what it computes."""
+
+  logdir: str = option(
+    '/tmp/agent',
+    'Run directory: checkpoints, metrics, settings. A run found there is '
+    'continued.',
+  )
+  seed: int = option(1, 'Seed of everything random.')
+  learner_device: str = option(
+    'auto', 'Where the learner computes.', choices=DEVICES
+  )
+  inference_device: str = option(
+    'auto', 'Where actors run the network.', choices=DEVICES
+  )
+  checkpoint_secs: float = option(
+    600.0, 'Time between checkpoints.', unit='seconds'
+  )
+  checkpoints_kept: int = option(3, 'Newest checkpoints that are kept.')
+  summary_secs: float = option(
+    30.0, 'Time between lines in metrics.csv and TensorBoard.', unit='seconds'
+  )
+
+  def _check(self):
+    self._at_least(1, 'checkpoints_kept')
+    self._at_least(0, 'seed', 'checkpoint_secs', 'summary_secs')
+    if not self.logdir:
+      raise ValueError('logdir is empty; name a directory for the run.')
+
+
+@_dataclass
+class Config:
+  """A whole run."""
+
+  task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
+  actor: ActorConfig = dataclasses.field(default_factory=ActorConfig)
+  agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
+  learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
+  run: RunConfig = dataclasses.field(default_factory=RunConfig)
