@@ -68,11 +68,7 @@ class _Validated:
         raise ValueError(f'{name} is {value}; it must be at least {minimum}.')
 
 
-def _dataclass(cls):
-  return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-
-
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskConfig(_Validated):
   """What is played, and how it is shown to the agent."""
 
@@ -143,7 +139,7 @@ class TaskConfig(_Validated):
       )
 
 
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ActorConfig(_Validated):
   """Who acts, and what happens when an environment fails."""
 
@@ -196,7 +192,7 @@ class ActorConfig(_Validated):
       )
 
 
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class AgentConfig(_Validated):
   """The network."""
 
@@ -229,7 +225,7 @@ class AgentConfig(_Validated):
   )
 
 
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class LearnerConfig(_Validated):
   """How the learner updates."""
 
@@ -287,7 +283,7 @@ class LearnerConfig(_Validated):
       )
 
 
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RunConfig(_Validated):
   """Where a run lives, how it reports, and on what it computes."""
 
@@ -318,7 +314,7 @@ class RunConfig(_Validated):
       raise ValueError('logdir is empty; name a directory for the run.')
 
 
-@_dataclass
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
   """A whole run."""
 
