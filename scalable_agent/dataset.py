@@ -1,0 +1,144 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""From the queue of unrolls to batches on the learner's device."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from scalable_agent import queues, structs
+
+
+def join_columns(
+  unrolls: Iterator[structs.Unroll], batch_size: int
+) -> Iterator[structs.Unroll]:
+  """Joins and splits unrolls of any width into batches of `batch_size`.
+
+  Columns keep their order; those left over wait for the next batch, so every
+  column is used exactly once. A batch made of exactly one unroll is that
+  unroll, without a copy.
+  """
+  waiting: list[structs.Unroll] = []
+  num_columns = 0
+  for unroll in unrolls:
+    waiting.append(unroll)
+    num_columns += len(unroll.level)
+    while num_columns >= batch_size:
+      joined = waiting[0] if len(waiting) == 1 else concatenate(waiting)
+      yield slice_columns(joined, 0, batch_size)
+      num_columns -= batch_size
+      rest = slice_columns(joined, batch_size, None)
+      waiting = [rest] if num_columns else []
+
+
+def concatenate(unrolls: list[structs.Unroll]) -> structs.Unroll:
+  """One unroll with the columns of all."""
+  return structs.Unroll(
+    *[
+      tree.map_structure(
+        lambda *xs, axis=axis: np.concatenate(xs, axis), *parts
+      )
+      for axis, parts in zip(
+        _COLUMN_AXES, zip(*unrolls, strict=True), strict=True
+      )
+    ]
+  )
+
+
+def slice_columns(
+  unroll: structs.Unroll, start: int, stop: int | None
+) -> structs.Unroll:
+  """The columns `start:stop` of `unroll`, as views."""
+  if start == 0 and stop == len(unroll.level):
+    return unroll
+  columns = slice(start, stop)
+  return structs.Unroll(
+    *[
+      tree.map_structure(
+        lambda x, axis=axis: x[(slice(None),) * axis + (columns,)], part
+      )
+      for axis, part in zip(_COLUMN_AXES, unroll, strict=True)
+    ]
+  )
+
+
+# The axis of the columns in each field of `structs.Unroll`.
+_COLUMN_AXES = structs.Unroll(
+  level=0,
+  version=0,
+  core_state=0,
+  env_outputs=1,
+  agent_outputs=1,
+  truncation_values=1,
+)
+
+
+def make_dataset(
+  queue: queues.UnrollQueue,
+  batch_size: int,
+  on_unroll: Callable[[structs.Unroll], None],
+  example: structs.Unroll,
+  device: str | None = None,
+) -> tf.data.Dataset:
+  """Batches of `[T + 1, B, ...]` until the queue is closed.
+
+  Args:
+    queue: where unrolls come from.
+    batch_size: B.
+    on_unroll: told of every unroll that leaves the queue, on the pipeline's
+      thread, before it is joined: episodes are counted here.
+    example: an unroll of any width; it gives structure, shapes and dtypes.
+    device: one batch is copied ahead to this device; None: one waits on the
+      host.
+  """
+
+  def unrolls():
+    while True:
+      try:
+        unroll = queue.get()
+      except structs.Closed:
+        return
+      on_unroll(unroll)
+      yield unroll
+
+  def flat_batches():
+    for batch in join_columns(unrolls(), batch_size):
+      yield tuple(tree.flatten(batch))
+
+  dataset = tf.data.Dataset.from_generator(
+    flat_batches,
+    output_signature=tuple(tree.flatten(batch_signature(example, batch_size))),
+  ).map(lambda *flat: tree.unflatten_as(example, flat))
+  if device is None:
+    return dataset.prefetch(1)
+  return dataset.apply(tf.data.experimental.prefetch_to_device(device, 1))
+
+
+def batch_signature(example: structs.Unroll, batch_size: int) -> structs.Unroll:
+  """`tf.TensorSpec`s of a batch of `batch_size` columns like `example`'s."""
+
+  def to_spec(x, axis):
+    shape = list(x.shape)
+    shape[axis] = batch_size
+    is_text = x.dtype.kind in 'OSU'
+    return tf.TensorSpec(shape, tf.string if is_text else x.dtype)
+
+  return structs.Unroll(
+    *[
+      tree.map_structure(lambda x, axis=axis: to_spec(x, axis), part)
+      for axis, part in zip(_COLUMN_AXES, example, strict=True)
+    ]
+  )

@@ -1,0 +1,230 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The learner: one update of the network from one batch of unrolls."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from scalable_agent import (
+  checkpoint,
+  config,
+  losses,
+  optimizers,
+  structs,
+  vtrace_tf,
+)
+from scalable_agent.nets import agent as agent_lib
+
+_OPTIMIZER_PREFIX = 'optimizer/'
+
+
+class Learner:
+  """Owns the weights that learn, the optimizer, and the frame counter.
+
+  `update` is compiled once and is the only place that shifts time: slot t of
+  a batch holds what led to `x_t`, the network's output at slot t belongs to
+  what follows, so outputs `[:-1]` meet actions and rewards `[1:]`, and the
+  last baseline is the bootstrap (`build_learner` of the original).
+  """
+
+  def __init__(
+    self,
+    agent: agent_lib.Agent,
+    learner_config: config.LearnerConfig,
+    frames_per_step: int,
+    strategy: tf.distribute.Strategy | None = None,
+  ):
+    """Makes a learner of `agent`, which must be built in the strategy's scope.
+
+    Args:
+      agent: the network that learns.
+      learner_config: losses, optimizer, schedule.
+      frames_per_step: simulator frames behind one agent step.
+      strategy: where to compute; None: TensorFlow's default device.
+    """
+    self.agent = agent
+    self._config = learner_config
+    self._strategy = strategy or tf.distribute.get_strategy()
+    with self._strategy.scope():
+      self.optimizer = optimizers.RMSProp(
+        learning_rate=learner_config.learning_rate,
+        decay=learner_config.decay,
+        momentum=learner_config.momentum,
+        epsilon=learner_config.epsilon,
+        clip_gradient_norm=learner_config.clip_gradient_norm,
+      )
+      self.optimizer.build(agent.trainable_variables)
+    self.frames_per_update = (
+      learner_config.batch_size * learner_config.unroll_length * frames_per_step
+    )
+    self.env_frames = 0
+    self.num_updates = 0
+    self.num_skipped = 0
+    self._compiled = tf.function(self._distributed_update)
+
+  def update(self, batch: structs.Unroll) -> dict[str, Any]:
+    """One optimizer step on `batch` (`[T + 1, B, ...]`); returns metrics.
+
+    Losses are sums over time and batch, as in the original. Raises
+    `FloatingPointError` if loss or gradient is not finite and the settings
+    say to abort; weights and slots are as before the call then.
+    """
+    learning_rate = optimizers.learning_rate_at(
+      self.env_frames,
+      self._config.learning_rate,
+      self._config.total_environment_frames,
+    )
+    metrics = self._compiled(batch, tf.constant(learning_rate, tf.float32))
+    if not metrics.pop('finite').numpy():
+      self._refuse(batch, metrics)
+    self.env_frames += self.frames_per_update
+    self.num_updates += 1
+    return metrics
+
+  def weights(self) -> list[tf.Tensor]:
+    """Immutable copies of the weights, in order of `trainable_variables`."""
+    return [tf.identity(v.value) for v in self.agent.trainable_variables]
+
+  def state(self) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Everything that resuming needs: arrays by name, and counters."""
+    arrays = {n: v.numpy() for n, v in self._variables_by_name().items()}
+    counters = {
+      'env_frames': self.env_frames,
+      'num_updates': self.num_updates,
+      'num_skipped': self.num_skipped,
+    }
+    return arrays, counters
+
+  def load_state(
+    self, arrays: Mapping[str, np.ndarray], counters: Mapping[str, int]
+  ) -> None:
+    """Takes over what `state` gave; raises if a variable does not match."""
+    checkpoint.assign_all(self._variables_by_name(), arrays)
+    self.env_frames = counters['env_frames']
+    self.num_updates = counters['num_updates']
+    self.num_skipped = counters['num_skipped']
+
+  def _variables_by_name(self) -> dict[str, Any]:
+    named = {v.path: v for v in self.agent.trainable_variables}
+    for variable in self.optimizer.variables:
+      named[_OPTIMIZER_PREFIX + variable.path] = variable
+    return named
+
+  def _distributed_update(self, batch, learning_rate):
+    return self._strategy.run(self._replica_update, (batch, learning_rate))
+
+  def _replica_update(self, batch, learning_rate):
+    variables = self.agent.trainable_variables
+    with tf.GradientTape() as tape:
+      loss, metrics = self.loss(batch)
+    gradients = tape.gradient(
+      loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+    )
+    context = tf.distribute.get_replica_context()
+    if context.num_replicas_in_sync > 1:
+      gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+    norm = tf.linalg.global_norm(gradients)
+    finite = tf.math.is_finite(loss) & tf.math.is_finite(norm)
+    self.optimizer.update(gradients, variables, learning_rate, ok=finite)
+    metrics.update(
+      gradient_norm=norm, learning_rate=learning_rate, finite=finite
+    )
+    return metrics
+
+  def loss(self, batch: structs.Unroll) -> tuple[tf.Tensor, dict[str, Any]]:
+    """Total loss of `batch`, a scalar, and what is worth logging."""
+    settings = self._config
+    net, _ = self.agent.unroll(
+      batch.agent_outputs.action, batch.env_outputs, batch.core_state
+    )
+    bootstrap_value = net.baseline[-1]
+    env, agent, truncation_values = tree.map_structure(
+      lambda x: x[1:],
+      (batch.env_outputs, batch.agent_outputs, batch.truncation_values),
+    )
+    net = tree.map_structure(lambda x: x[:-1], net)
+    target = self.agent.distribution(net.policy_logits)
+    ended = env.done & ~env.truncated
+    returns = vtrace_tf.from_distributions(
+      self.agent.distribution(agent.policy_logits),
+      target,
+      agent.action,
+      discounts=tf.where(ended, 0.0, settings.discounting),
+      rewards=losses.clip_rewards(env.reward, settings.reward_clipping),
+      values=net.baseline,
+      bootstrap_value=bootstrap_value,
+      clip_rho_threshold=settings.clip_rho_threshold,
+      clip_pg_rho_threshold=settings.clip_pg_rho_threshold,
+      clip_c_threshold=settings.clip_c_threshold,
+      lambda_=settings.lambda_,
+      truncations=env.truncated,
+      truncation_values=truncation_values,
+    )
+    policy = losses.policy_gradient_loss(
+      target, agent.action, returns.pg_advantages
+    )
+    baseline = losses.compute_baseline_loss(returns.vs - net.baseline)
+    entropy = losses.entropy_loss(target)
+    total = (
+      policy
+      + settings.baseline_cost * baseline
+      + settings.entropy_cost * entropy
+    )
+    return total, self._metrics(total, policy, baseline, entropy, returns)
+
+  def _metrics(self, total, policy, baseline, entropy, returns):
+    rhos = tf.exp(returns.log_rhos)
+    clipped = rhos > self._config.clip_rho_threshold
+    num_steps = tf.cast(tf.size(rhos), tf.float32)
+    return {
+      'total_loss': total,
+      'policy_gradient_loss': policy,
+      'baseline_loss': baseline,
+      'entropy_loss': entropy,
+      'entropy': -entropy / num_steps,
+      'rho_mean': tf.reduce_mean(rhos),
+      'rho_max': tf.reduce_max(rhos),
+      'rho_clipped_share': tf.reduce_mean(tf.cast(clipped, tf.float32)),
+      'log_rhos': returns.log_rhos,
+    }
+
+  def _refuse(self, batch, metrics):
+    """A non-finite update: ends the run, or counts it, as the settings say."""
+    self.num_skipped += 1
+    if self._config.on_nonfinite == 'skip':
+      return
+    raise FloatingPointError(
+      f'Update {self.num_updates} was not finite (total loss '
+      f'{metrics["total_loss"].numpy()}, gradient norm '
+      f'{metrics["gradient_norm"].numpy()}); {_blame(batch)} Weights are as '
+      'before it. Clip gradients (clip_gradient_norm=40), check the scale of '
+      'rewards and observations, or set on_nonfinite=skip.'
+    )
+
+
+def _blame(batch: structs.Unroll) -> str:
+  """A sentence that names what in `batch` is not finite."""
+  culprits = []
+  for path, values in tree.flatten_with_path(batch):
+    values = np.asarray(values)
+    if np.issubdtype(values.dtype, np.floating):
+      if not np.isfinite(values).all():
+        culprits.append('.'.join(str(p) for p in path))
+  if culprits:
+    return f'the batch holds NaN or infinity in {", ".join(culprits)}.'
+  return 'all data of the batch were finite.'
