@@ -111,11 +111,9 @@ class Actor:
     with self.timers('env'):
       env_output = self._environments.initial()
     core_state = self._policy.initial_state()
-    num_envs = len(self._level)
-    action = self._environments.spec.action
-    no_action = np.zeros((num_envs, *action.shape), action.dtype)
-    if np.issubdtype(action.dtype, np.integer):
-      no_action = no_action.astype(np.int32)
+    no_action = structs.no_actions(
+      self._environments.spec.action, len(self._level)
+    )
     # Shapes of logits and baseline are the policy's; it is asked once.
     asked, _ = self._policy.step(no_action, env_output, core_state)
     agent_output = structs.AgentOutput(

@@ -20,6 +20,7 @@ import tensorflow as tf
 import tree
 
 from scalable_agent import queues, structs
+from scalable_agent.nets import agent as agent_lib
 
 
 def join_columns(
@@ -141,4 +142,46 @@ def batch_signature(example: structs.Unroll, batch_size: int) -> structs.Unroll:
       tree.map_structure(lambda x, axis=axis: to_spec(x, axis), part)
       for axis, part in zip(_COLUMN_AXES, example, strict=True)
     ]
+  )
+
+
+def example_unroll(
+  agent: agent_lib.Agent, spec: structs.EnvironmentSpec, unroll_length: int
+) -> structs.Unroll:
+  """An unroll of one column and no content, for its shapes and dtypes.
+
+  Args:
+    agent: the network that acts; it knows core state and logits.
+    spec: of the environments.
+    unroll_length: T.
+  """
+
+  def blank(shape, dtype):
+    return np.zeros((unroll_length + 1, 1, *shape), dtype)
+
+  env_outputs = structs.EnvOutput(
+    reward=blank((), np.float32),
+    info=structs.EpisodeInfo(blank((), np.float32), blank((), np.int32)),
+    done=blank((), bool),
+    first=blank((), bool),
+    truncated=blank((), bool),
+    observation=tree.map_structure(
+      lambda s: blank(s.shape, s.dtype), spec.observation
+    ),
+  )
+  core_state = agent.initial_state(1)
+  action = structs.no_actions(spec.action, 1)
+  first_slot = tree.map_structure(lambda x: x[0], env_outputs)
+  net, _ = agent.step(action, first_slot, core_state)
+  return structs.Unroll(
+    level=np.zeros(1, np.int32),
+    version=np.zeros(1, np.int64),
+    core_state=tree.map_structure(np.asarray, core_state),
+    env_outputs=env_outputs,
+    agent_outputs=structs.AgentOutput(
+      action=blank(action.shape[1:], action.dtype),
+      policy_logits=blank(net.policy_logits.shape[1:], np.float32),
+      baseline=blank((), np.float32),
+    ),
+    truncation_values=blank((), np.float32),
   )

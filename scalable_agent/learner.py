@@ -138,9 +138,12 @@ class Learner:
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:
       gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-    norm = tf.linalg.global_norm(gradients)
-    finite = tf.math.is_finite(loss) & tf.math.is_finite(norm)
-    self.optimizer.update(gradients, variables, learning_rate, ok=finite)
+    finite = tf.math.is_finite(loss) & tf.math.is_finite(
+      tf.linalg.global_norm(gradients)
+    )
+    norm = self.optimizer.update(
+      gradients, variables, learning_rate, ok=finite
+    )
     metrics.update(
       gradient_norm=norm, learning_rate=learning_rate, finite=finite
     )

@@ -129,6 +129,13 @@ class EnvironmentSpec(NamedTuple):
   frames_per_step: int = 1
 
 
+def no_actions(action_spec: specs.Array, num_envs: int) -> np.ndarray:
+  """The actions of the first slot: zeros `[E, ...]`, int32 or float32."""
+  is_discrete = np.issubdtype(action_spec.dtype, np.integer)
+  dtype = np.int32 if is_discrete else np.float32
+  return np.zeros((num_envs, *action_spec.shape), dtype)
+
+
 @runtime_checkable
 class Environments(Protocol):
   """`E` environments of one actor, stepped together. One thread's own.

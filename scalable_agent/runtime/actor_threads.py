@@ -1,0 +1,159 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The actor threads of one machine: started, watched, restarted, ended."""
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+import tensorflow as tf
+from absl import logging
+
+from scalable_agent import actor, config, queues, structs, tasks, timing
+from scalable_agent.runtime import workers
+
+_FIRST_BACKOFF_SECS = 0.5
+_LONGEST_BACKOFF_SECS = 30.0
+
+
+class ActorThreads:
+  """`num_actors` threads, each an `Actor` with environments of its own."""
+
+  def __init__(
+    self,
+    settings: config.Config,
+    task: tasks.Task,
+    policies: list[structs.Policy],
+    queue: queues.UnrollQueue,
+    threads: workers.Workers,
+    device: str,
+  ):
+    """Starts nothing yet.
+
+    Args:
+      settings: of the run.
+      task: makes the environments.
+      policies: one per actor.
+      queue: where unrolls go.
+      threads: where the threads run and report failures.
+      device: for `tf.device`, where policies compute.
+    """
+    self._settings = settings
+    self._task = task
+    self._policies = policies
+    self._queue = queue
+    self._threads = threads
+    self._device = device
+    self._stop = threading.Event()
+    self._lock = threading.Lock()
+    self._live: dict[int, tuple[actor.Actor, structs.Environments]] = {}
+    self._timers: list[timing.Timers] = []
+    self._dropped_before = 0
+    self.num_restarts = 0
+
+  def start(self) -> None:
+    """Starts all threads."""
+    for index in range(len(self._policies)):
+      self._threads.start(f'actor {index}', self._thread(index))
+
+  def stop(self) -> None:
+    """Asks all threads to leave after their unroll; wakes none."""
+    self._stop.set()
+
+  def close_environments(self) -> None:
+    """Closes what actors hold, so that a blocked one gets an error."""
+    with self._lock:
+      live = list(self._live.values())
+    for _, environments in live:
+      environments.close()
+
+  def timers(self) -> list[timing.Timers]:
+    """Timers of all actors so far, replaced ones included."""
+    with self._lock:
+      return list(self._timers)
+
+  @property
+  def num_dropped_steps(self) -> int:
+    """Agent steps of unrolls that were given up."""
+    with self._lock:
+      live = sum(a.num_dropped_steps for a, _ in self._live.values())
+      return self._dropped_before + live
+
+  def check_heartbeats(self) -> None:
+    """Reports an actor whose environments have been silent for too long."""
+    limit = self._settings.actor.env_timeout_secs
+    with self._lock:
+      live = list(self._live.items())
+    for index, (one, environments) in live:
+      age = time.monotonic() - one.timers.last_beat
+      if one.timers.current == 'env' and age > limit:
+        levels = ', '.join(sorted(set(environments.level_names)))
+        error = TimeoutError(
+          f'its environments ({levels}) have not answered for {age:.0f} s, '
+          f'more than env_timeout_secs={limit:g}. Raise it, or use '
+          '--env_backend=process --on_env_error=restart, which can replace a '
+          'single environment.'
+        )
+        self._threads.fail(f'actor {index}', error)
+
+  def _thread(self, index: int) -> Callable[[], None]:
+    return lambda: self._run(index)
+
+  def _run(self, index):
+    """One actor after another, until told to stop or out of restarts."""
+    settings = self._settings.actor
+    attempt = 0
+    while not self._stop.is_set():
+      try:
+        self._run_once(index, attempt)
+      except structs.Closed:
+        return
+      except Exception as error:
+        if self._stop.is_set():
+          return
+        attempt += 1
+        if settings.on_env_error == 'abort' or attempt > settings.max_restarts:
+          raise
+        self.num_restarts += 1
+        logging.warning(
+          'Actor %d failed and is restarted (%d of at most %d): %s\n%s',
+          index,
+          attempt,
+          settings.max_restarts,
+          error,
+          traceback.format_exc(),
+        )
+        backoff = _FIRST_BACKOFF_SECS * 2 ** (attempt - 1)
+        self._stop.wait(min(backoff, _LONGEST_BACKOFF_SECS))
+
+  def _run_once(self, index, attempt):
+    environments = self._task.make_environments(index, attempt)
+    one = actor.Actor(
+      environments,
+      self._policies[index],
+      self._settings.learner.unroll_length,
+      [self._task.level_names.index(n) for n in environments.level_names],
+    )
+    with self._lock:
+      self._live[index] = (one, environments)
+      self._timers.append(one.timers)
+    try:
+      with tf.device(self._device):
+        one.run(self._queue, self._stop.is_set)
+    finally:
+      with self._lock:
+        del self._live[index]
+        self._dropped_before += one.num_dropped_steps
+      environments.close()

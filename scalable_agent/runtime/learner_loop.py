@@ -1,0 +1,151 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The learner's thread: updates, publishes, reports and saves."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from absl import logging
+
+from scalable_agent import (
+  config,
+  episodes,
+  interval_metrics,
+  learner,
+  metrics,
+  params,
+  structs,
+  timing,
+)
+
+
+class LearnerLoop:
+  """Consumes batches until the frames are used up or the batches end.
+
+  Everything that must agree with the weights happens on this thread, between
+  two updates: publishing, metrics, checkpoints.
+  """
+
+  def __init__(
+    self,
+    settings: config.Config,
+    own: learner.Learner,
+    store: params.ParamStore,
+    log: episodes.EpisodeLog,
+    writer: metrics.MetricWriter,
+    save: Callable[[], None],
+  ):
+    """Makes a loop and publishes the weights as they are.
+
+    Args:
+      settings: of the run.
+      own: the learner, this loop's own from now on.
+      store: where weights are published.
+      log: finished episodes.
+      writer: where metrics go.
+      save: writes a checkpoint.
+    """
+    self._settings = settings
+    self._learner = own
+    self._store = store
+    self._log = log
+    self._writer = writer
+    self._save = save
+    self.timers = timing.Timers()
+    self.done = threading.Event()
+    store.publish(own.num_updates, own.weights())
+
+  @property
+  def finished(self) -> bool:
+    """Whether all frames have been trained on."""
+    total = self._settings.learner.total_environment_frames
+    return self._learner.env_frames >= total
+
+  def run(
+    self,
+    batches: Iterable[structs.Unroll],
+    intervals: interval_metrics.IntervalMetrics,
+    extra_metrics: Callable[[], dict[str, float]],
+    on_end: Callable[[], None],
+  ) -> None:
+    """Runs on the calling thread; `on_end` is called when it is through."""
+    iterator = iter(batches)
+    run = self._settings.run
+    reported = saved = time.monotonic()
+    try:
+      while not self.finished:
+        with self.timers('wait'):
+          batch = next(iterator, None)
+        if batch is None:
+          return
+        self._update(batch, intervals)
+        now = time.monotonic()
+        if now - reported >= run.summary_secs:
+          reported = now
+          self.report(intervals, extra_metrics())
+        if now - saved >= run.checkpoint_secs:
+          with self.timers('save'):
+            self._save_and_go_on()
+          saved = time.monotonic()
+    finally:
+      self.done.set()
+      on_end()
+
+  def report(
+    self,
+    intervals: interval_metrics.IntervalMetrics,
+    extra_metrics: dict[str, float],
+  ) -> None:
+    """Writes the metrics since the last report."""
+    env_frames = self._learner.env_frames
+    values = intervals.take(env_frames)
+    values.update(extra_metrics)
+    values.update(_episode_metrics(self._log))
+    self._writer.write(env_frames, values)
+
+  def _update(self, batch, intervals):
+    with self.timers('update'):
+      values = self._learner.update(batch)
+    with self.timers('publish'):
+      version = self._learner.num_updates
+      self._store.publish(version, self._learner.weights())
+    intervals.add_update(values, batch.version.numpy(), version - 1)
+
+  def _save_and_go_on(self):
+    """A full disk must not end a run that may yet find room."""
+    try:
+      self._save()
+    except OSError as error:
+      logging.error('No checkpoint was written: %s', error)
+
+
+def _episode_metrics(log: episodes.EpisodeLog) -> dict[str, float]:
+  """Mean return and length per level of the episodes since the last call."""
+  by_level: dict[str, list[episodes.Episode]] = {}
+  for episode in log.take_new():
+    by_level.setdefault(episode.level, []).append(episode)
+  values: dict[str, float] = {}
+  for level, ended in by_level.items():
+    returns = [e.episode_return for e in ended]
+    values[f'{level}/episode_return'] = float(np.mean(returns))
+    values[f'{level}/episode_steps'] = float(
+      np.mean([e.num_steps for e in ended])
+    )
+  for level, num_episodes in log.num_episodes.items():
+    if num_episodes:
+      values[f'{level}/num_episodes'] = float(num_episodes)
+      values[f'{level}/num_steps'] = float(log.num_steps[level])
+  return values

@@ -1,0 +1,259 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""One machine: actor threads, a learner thread, a main thread that watches.
+
+A run ends in one order, whatever the reason: stop flag, queue closed, actors
+leave, environments closed, threads joined, last checkpoint, first failure
+raised in the main thread.
+"""
+
+import time
+from typing import NamedTuple
+
+import tensorflow as tf
+from absl import logging
+
+from scalable_agent import (
+  checkpoint,
+  config,
+  dataset,
+  episodes,
+  inference,
+  interval_metrics,
+  learner,
+  metrics,
+  params,
+  queues,
+  structs,
+  tasks,
+)
+from scalable_agent.nets import agent as agent_lib
+from scalable_agent.runtime import (
+  actor_threads,
+  devices,
+  learner_loop,
+  signals,
+  workers,
+)
+
+# Wider actors gain nothing from sharing a forward pass with others.
+_DIRECT_FROM_ENVS = 8
+_WATCH_SECS = 1.0
+_JOIN_SECS = 5.0
+
+
+class Outcome(NamedTuple):
+  """How a run ended.
+
+  signum: the signal that ended it, or None.
+  env_frames: frames trained on, those of earlier starts included.
+  rates: of this start, see `interval_metrics`.
+  mean_returns: of each level's last 100 episodes.
+  """
+
+  signum: int | None
+  env_frames: int
+  rates: dict[str, float]
+  mean_returns: dict[str, float]
+
+
+class LocalRun:
+  """A training run on this machine."""
+
+  def __init__(
+    self,
+    settings: config.Config,
+    task: tasks.Task,
+    writer: metrics.MetricWriter,
+    saved: checkpoint.Saved | None = None,
+  ):
+    """Builds everything and starts nothing.
+
+    Args:
+      settings: of the run.
+      task: what to play.
+      writer: where metrics go.
+      saved: checkpoint to continue from; None: a fresh run.
+    """
+    self._settings = settings
+    self._task = task
+    self._checkpointer = checkpoint.Checkpointer(
+      settings.run.logdir, keep=settings.run.checkpoints_kept
+    )
+    self._placement = devices.place(
+      settings.run.learner_device, settings.run.inference_device
+    )
+    with self._placement.strategy.scope():
+      self._learner = learner.Learner(
+        self._make_agent(),
+        settings.learner,
+        task.spec.frames_per_step,
+        self._placement.strategy,
+      )
+    self._episodes = episodes.EpisodeLog(task.level_names)
+    if saved is not None:
+      self._learner.load_state(saved.arrays, saved.counters['learner'])
+      self._episodes.load_state(saved.counters['episodes'])
+    self._saved_updates = None if saved is None else self._learner.num_updates
+    store = params.ParamStore()
+    self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
+    self._workers = workers.Workers()
+    self._loop = learner_loop.LearnerLoop(
+      settings, self._learner, store, self._episodes, writer, self._save
+    )
+    self._actors = actor_threads.ActorThreads(
+      settings,
+      task,
+      self._make_policies(store),
+      self._queue,
+      self._workers,
+      self._placement.inference_device,
+    )
+    self._intervals = interval_metrics.IntervalMetrics(
+      self._queue,
+      self._actors.timers,
+      self._loop.timers,
+      self._learner.env_frames,
+    )
+
+  def run(self, stop_after_secs: float | None = None) -> Outcome:
+    """Trains until the frames are used up or something ends the run.
+
+    Args:
+      stop_after_secs: end, as if asked to, after so long; None: never.
+
+    Returns:
+      How it ended. A failure of any thread is raised instead, as
+      `workers.WorkerFailedError` from the first exception.
+    """
+    with signals.asking_to_stop(self._workers.wake) as received:
+      try:
+        self._actors.start()
+        self._workers.start('learner', self._learn)
+        self._watch(stop_after_secs, received)
+      finally:
+        self._shut_down()
+      self._workers.raise_failure()
+    return Outcome(
+      signum=received[0] if received else None,
+      env_frames=self._learner.env_frames,
+      rates=self._intervals.whole_run(self._learner.env_frames),
+      mean_returns=self._episodes.recent_mean_returns(),
+    )
+
+  def _make_agent(self):
+    return agent_lib.Agent(
+      self._task.spec,
+      self._settings.agent,
+      frame_stack=self._task.frame_stack,
+      seed=self._settings.run.seed,
+    )
+
+  def _make_policies(self, store) -> list[structs.Policy]:
+    settings = self._settings.actor
+    kind = settings.inference
+    if kind == 'auto':
+      wide = settings.envs_per_actor >= _DIRECT_FROM_ENVS
+      kind = 'direct' if wide else 'batched'
+    seeds = self._task.policy_seeds(settings.num_actors)
+    with tf.device(self._placement.inference_device):
+      if kind == 'direct':
+        return [
+          inference.DirectPolicy(
+            self._make_agent(), store, settings.envs_per_actor, seed
+          )
+          for seed in seeds
+        ]
+      batcher = inference.InferenceBatcher(
+        self._make_agent(),
+        store,
+        settings.envs_per_actor,
+        settings.num_actors,
+        seeds[0],
+      )
+      return [batcher.client() for _ in seeds]
+
+  def _learn(self):
+    """The learner's thread."""
+    unroll_length = self._settings.learner.unroll_length
+    batches = dataset.make_dataset(
+      self._queue,
+      self._settings.learner.batch_size,
+      self._episodes.observe,
+      dataset.example_unroll(
+        self._learner.agent, self._task.spec, unroll_length
+      ),
+      self._placement.learner_device,
+    )
+    self._loop.run(
+      batches, self._intervals, self._frame_counts, self._workers.wake
+    )
+
+  def _watch(self, stop_after_secs, received):
+    """The main thread, until there is a reason to end."""
+    start = time.monotonic()
+    while not (self._loop.done.is_set() or self._workers.failed or received):
+      if stop_after_secs is not None:
+        if time.monotonic() - start >= stop_after_secs:
+          return
+      self._workers.wait(_WATCH_SECS)
+      self._actors.check_heartbeats()
+
+  def _shut_down(self):
+    """Ends all threads, then writes what is left to write."""
+    self._actors.stop()
+    self._queue.close()
+    if self._workers.join(_JOIN_SECS):
+      self._actors.close_environments()
+      hanging = self._workers.join(_JOIN_SECS)
+      if hanging:
+        logging.warning('Left behind, still running: %s', ', '.join(hanging))
+        if 'learner' in hanging:
+          return
+    self._loop.report(self._intervals, self._frame_counts())
+    if self._saved_updates != self._learner.num_updates:
+      self._save()
+
+  def _save(self):
+    arrays, counters = self._learner.state()
+    self._checkpointer.save(
+      arrays,
+      {
+        'learner': counters,
+        'episodes': self._episodes.state(),
+        'random': {'num_starts': self._task.num_starts},
+        'agent': self._task.description(),
+      },
+    )
+    self._saved_updates = self._learner.num_updates
+
+  def _frame_counts(self) -> dict[str, float]:
+    """Frames made, trained on and given up, and restarts, in this start."""
+    stats = self._queue.stats()
+    per_step = self._task.spec.frames_per_step
+    per_unroll = (
+      self._settings.learner.unroll_length
+      * self._settings.actor.envs_per_actor
+      * per_step
+    )
+    left = self._queue.num_left if self._queue.closed else 0
+    dropped = self._actors.num_dropped_steps * per_step + left * per_unroll
+    return {
+      'frames_produced': float(stats.num_put * per_unroll),
+      'frames_trained': float(self._learner.env_frames),
+      'frames_dropped': float(dropped),
+      'actor_restarts': float(self._actors.num_restarts),
+      'updates': float(self._learner.num_updates),
+      'updates_skipped': float(self._learner.num_skipped),
+    }
