@@ -157,7 +157,10 @@ def example_unroll(
   """
 
   def blank(shape, dtype):
-    return np.zeros((unroll_length + 1, 1, *shape), dtype)
+    shape = (unroll_length + 1, 1, *shape)
+    if np.dtype(dtype).kind in 'OSU':
+      return np.full(shape, '', object)
+    return np.zeros(shape, dtype)
 
   env_outputs = structs.EnvOutput(
     reward=blank((), np.float32),
