@@ -19,6 +19,7 @@ Defaults are those of the original's `experiment.py` where it has the setting.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def option(
 
 
 class _Validated:
-  """Checks choices, then whatever `_check` of the subclass demands."""
+  """Checks choices and finiteness, then what `_check` of the subclass asks."""
 
   def __post_init__(self):
     for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -56,6 +57,8 @@ class _Validated:
         raise ValueError(
           f'{field.name} is {value!r}; choose one of {", ".join(choices)}.'
         )
+      if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f'{field.name} is {value}; give a finite number.')
     self._check()
 
   def _check(self):
@@ -270,7 +273,10 @@ class LearnerConfig(_Validated):
   def _check(self):
     self._at_least(1, 'batch_size', 'unroll_length', 'total_environment_frames')
     self._at_least(0, 'entropy_cost', 'baseline_cost', 'learning_rate')
-    self._at_least(0, 'momentum', 'epsilon')
+    self._at_least(0, 'momentum', 'epsilon', 'clip_rho_threshold')
+    self._at_least(0, 'clip_pg_rho_threshold', 'clip_c_threshold')
+    if not 0 <= self.lambda_ <= 1:
+      raise ValueError(f'lambda_ is {self.lambda_}; it must be in [0, 1].')
     if not 0 <= self.discounting <= 1 or not 0 <= self.decay <= 1:
       raise ValueError(
         f'discounting is {self.discounting} and decay {self.decay}; both must '

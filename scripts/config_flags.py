@@ -1,0 +1,199 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The command line of every script: one absl flag per field of `config`.
+
+    from absl import app
+    import config_flags
+
+    config_flags.define()
+
+    if __name__ == '__main__':
+      config_flags.run(main)  # main(config: config.Config)
+
+A script imports TensorFlow inside `main`, so a mistyped flag is answered at
+once. Mistakes are one sentence on stderr and exit code 2.
+"""
+
+import dataclasses
+import os
+import sys
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from absl import app, flags
+
+from scalable_agent import config as config_lib
+
+# The flags belong to the script that calls `define`, so its --help shows them.
+flags.disclaim_key_flags()
+
+SECTIONS: dict[str, type] = {
+  field.name: typing.cast(type, field.type)
+  for field in dataclasses.fields(config_lib.Config)
+}
+
+_TRUE = ('true', 't', '1', 'yes')
+_FALSE = ('false', 'f', '0', 'no')
+
+
+def _boolean(text: str) -> bool:
+  if text.lower() in _TRUE:
+    return True
+  if text.lower() in _FALSE:
+    return False
+  raise ValueError(text)
+
+
+_KINDS: dict[type, tuple[Callable[[str], Any], str]] = {
+  bool: (_boolean, 'true or false'),
+  float: (float, 'a number'),
+  int: (int, 'an integer'),
+  str: (str, 'a string'),
+}
+
+
+class _Parser(flags.ArgumentParser):
+  """Reads a flag's text as the type of its field; `none` where that may be."""
+
+  def __init__(self, annotation: Any, choices: Sequence[str] | None):
+    kinds = [k for k in _members(annotation) if k is not types.NoneType]
+    self._kind = kinds[0]
+    self._optional = types.NoneType in _members(annotation)
+    self.syntactic_help = _KINDS[self._kind][1]
+    if choices:
+      self.syntactic_help = f'one of {", ".join(choices)}'
+    if self._optional:
+      self.syntactic_help += ', or none'
+
+  def parse(self, argument: Any) -> Any:
+    """Returns the value; raises ValueError saying what was expected."""
+    if argument is None or isinstance(argument, self._kind):
+      return argument
+    text = str(argument)
+    if self._optional and text.lower() == 'none':
+      return None
+    try:
+      return _KINDS[self._kind][0](text)
+    except ValueError:
+      raise ValueError(f'give {self.syntactic_help}.') from None
+
+  def flag_type(self) -> str:
+    """Returns the type's name, for --helpxml."""
+    return self._kind.__name__
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+  """`int | None` gives `(int, NoneType)`, `int` gives `(int,)`."""
+  return typing.get_args(annotation) or (annotation,)
+
+
+def _help(field: dataclasses.Field) -> str:
+  parts = [field.metadata['meaning']]
+  if field.metadata['unit']:
+    parts.append(f'Unit: {field.metadata["unit"]}.')
+  if field.default is None:
+    parts.append('Default: none.')
+  return ' '.join(parts)
+
+
+def define(flag_values: flags.FlagValues = flags.FLAGS) -> None:
+  """Defines a flag for each field of `config.Config`'s sections.
+
+  A flag has the name, the default, the unit and the meaning of its field.
+  Fields that may be None take `none`, so that a preset can be undone. Two
+  scripts in one process share the flags.
+  """
+  for section in SECTIONS.values():
+    for field in dataclasses.fields(section):
+      if field.name not in flag_values:
+        flags.DEFINE_flag(_flag(field), flag_values)
+      flags.declare_key_flag(field.name, flag_values)
+
+
+def _flag(field: dataclasses.Field) -> flags.Flag:
+  return flags.Flag(
+    _Parser(field.type, field.metadata['choices']),
+    flags.ArgumentSerializer(),
+    field.name,
+    field.default,
+    _help(field),
+    boolean=bool in _members(field.type),
+  )
+
+
+def build(flag_values: flags.FlagValues = flags.FLAGS) -> config_lib.Config:
+  """Returns the configuration that the parsed flags ask for.
+
+  Raises:
+    ValueError: a value is out of range; the sentence says which and why.
+  """
+  sections = {}
+  for name, section in SECTIONS.items():
+    names = [field.name for field in dataclasses.fields(section)]
+    sections[name] = section(**{n: flag_values[n].value for n in names})
+  return config_lib.Config(**sections)
+
+
+def parse(argv: Sequence[str]) -> list[str]:
+  """Parses flags for `app.run(main, flags_parser=config_flags.parse)`.
+
+  Flag files are read first, wherever they stand: any flag overrides them.
+
+  Returns:
+    The program's name and the arguments that are not flags.
+  """
+  try:
+    return flags.FLAGS(_flag_files_first(argv))
+  except flags.Error as error:
+    fail(str(error).removeprefix('flag ').removeprefix('ERROR:: '))
+
+
+def _flag_files_first(argv: Sequence[str]) -> list[str]:
+  """Moves `--flagfile=path` and `--flagfile path` behind the program's name."""
+  first, rest = list(argv[:1]), list(argv[1:])
+  later = []
+  while rest and rest[0] != '--':
+    argument = rest.pop(0)
+    name, equals, _ = argument.lstrip('-').partition('=')
+    if argument.startswith('-') and name == 'flagfile':
+      first.append(argument)
+      if not equals and rest:
+        first.append(rest.pop(0))
+    else:
+      later.append(argument)
+  return first + later + rest
+
+
+def fail(message: str) -> NoReturn:
+  """Ends the program with exit code 2 and `message` on stderr."""
+  program = os.path.basename(sys.argv[0])
+  print(f'{program}: {" ".join(message.split())}', file=sys.stderr)
+  sys.exit(2)
+
+
+def run(main: Callable[[config_lib.Config], int | None]) -> None:
+  """Reads the command line, calls `main(config)` and exits with its result."""
+
+  def start(argv: list[str]) -> int | None:
+    if argv[1:]:
+      fail(f'{argv[1]!r} is not a flag; flags look like --name=value.')
+    try:
+      config = build()
+    except ValueError as error:
+      fail(f'--{error}')
+    return main(config)
+
+  app.run(start, flags_parser=parse)
