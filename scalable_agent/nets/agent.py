@@ -1,0 +1,290 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The agent: torsos, core and heads, one code path for 1 and for T steps."""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+import tensorflow_probability as tfp
+import tree
+
+from scalable_agent import config as config_lib
+from scalable_agent import structs
+from scalable_agent.nets import frame_stack as frame_stack_lib
+from scalable_agent.nets import (
+  heads,
+  instruction,
+  layers,
+  lstm,
+  observations,
+  torsos,
+)
+
+LSTM_SIZE = 256
+
+
+class NetOutput(NamedTuple):
+  """What the network says about each slot.
+
+  policy_logits: `[T, B, P]` float32, parameters of the policy that chooses the
+    action of the next slot.
+  baseline: `[T, B]` float32, value of the slot's observation.
+  """
+
+  policy_logits: tf.Tensor
+  baseline: tf.Tensor
+
+
+class CoreState(NamedTuple):
+  """What the network remembers between slots; `()` for what it has not.
+
+  lstm: `lstm.LSTMState` of `[B, 256]` float32; reset by `done`.
+  frames: `[B, frame_stack - 1, H, W]` or with `C` uint8, the frames before the
+    slot, oldest first; reset by `first`.
+  """
+
+  lstm: Any
+  frames: Any
+
+
+class Agent(keras.Model):
+  """The network of the paper, for any of the project's environments.
+
+  Per slot: torso(s) of the observation, then the last reward clipped to
+  [-1, 1], the last action (one-hot), the instruction; then an LSTM or nothing;
+  then two linear heads, the policy's parameters and the baseline.
+
+  `trainable_variables` are in this order, kernel before bias: each of
+  `image_torsos`, `vector_torso`, `instruction_encoder` (embeddings, LSTM),
+  `core`, `policy_logits`, `baseline`. Those that an agent has not are None.
+  """
+
+  def __init__(
+    self,
+    spec: structs.EnvironmentSpec,
+    config: config_lib.AgentConfig,
+    frame_stack: int = 1,
+    seed: int = 0,
+  ):
+    """Makes the network with all its variables.
+
+    Args:
+      spec: what the environment shows and takes.
+      config: which torso, core and extra inputs, and the precision.
+      frame_stack: how many of the newest frames the torso sees at once; more
+        than 1 needs exactly one uint8 image.
+      seed: of the initial weights.
+    """
+    super().__init__(name='agent', dtype=config.precision)
+    self._layout = observations.Layout(
+      spec.observation, flatten_images=config.torso == 'mlp'
+    )
+    self._frame_stack = frame_stack
+    self._stacked_path = self._find_stacked()
+    self._head = heads.head_for(spec.action)
+    has_lstm = config.core == 'lstm' or (
+      config.core == 'auto' and self._layout.has_instruction
+    )
+    self._use_last_action = _default(config.use_last_action, has_lstm)
+    self._use_last_reward = _default(config.use_last_reward, has_lstm)
+    seeds = layers.seeds_from(seed)
+    with keras.name_scope(self.name):
+      size = self._make_torsos(config, seeds)
+      if has_lstm:
+        self.core = lstm.LSTM(
+          size, LSTM_SIZE, next(seeds), name='core', dtype=config.precision
+        )
+        size = LSTM_SIZE
+      else:
+        self.core = None
+      # In float32 whatever the precision: half a float overflows at 65,504.
+      self.policy_logits = layers.Linear(
+        size, self._head.num_parameters, next(seeds), name='policy_logits'
+      )
+      self.baseline = layers.Linear(size, 1, next(seeds), name='baseline')
+    self.built = True
+
+  def initial_state(self, batch_size: int | tf.Tensor) -> CoreState:
+    """The state before the first slot ever, of `batch_size` columns."""
+    frames = ()
+    if self._stacked_path is not None:
+      frames = frame_stack_lib.initial_history(
+        batch_size,
+        self._layout.frame_shape(self._stacked_path),
+        self._frame_stack,
+      )
+    return CoreState(
+      lstm=self.core.initial_state(batch_size) if self.core else (),
+      frames=frames,
+    )
+
+  def unroll(
+    self,
+    actions: tf.Tensor,
+    env_outputs: structs.EnvOutput,
+    core_state: CoreState,
+  ) -> tuple[NetOutput, CoreState]:
+    """Consumes `T` slots.
+
+    Args:
+      actions: `[T, B, ...]`, those that led to `env_outputs`.
+      env_outputs: of `[T, B, ...]`; `reward`, `done`, `first` and `observation`
+        are read.
+      core_state: before slot 0.
+
+    Returns:
+      The output for each slot, and the state after the last.
+    """
+    core_state = CoreState(*core_state)
+    leaves = self._layout.checked(env_outputs.observation)
+    frames = ()
+    if self._stacked_path is not None:
+      leaves[self._stacked_path], frames = frame_stack_lib.stack(
+        leaves[self._stacked_path],
+        tf.convert_to_tensor(env_outputs.first),
+        tf.convert_to_tensor(core_state.frames),
+      )
+    done = tf.convert_to_tensor(env_outputs.done)
+    time_and_batch = tf.shape(done)
+    features = self._features(
+      {path: _fold(leaf) for path, leaf in leaves.items()},
+      _fold(tf.convert_to_tensor(env_outputs.reward)),
+      _fold(tf.convert_to_tensor(actions)),
+    )
+    lstm_state = ()
+    if self.core is not None:
+      features, lstm_state = self.core.unroll(
+        _unfold(features, time_and_batch, done.shape),
+        done,
+        lstm.LSTMState(*map(tf.convert_to_tensor, core_state.lstm)),
+      )
+      features = _fold(features)
+    features = tf.cast(features, tf.float32)
+    output = NetOutput(
+      policy_logits=self.policy_logits(features),
+      baseline=tf.squeeze(self.baseline(features), axis=-1),
+    )
+    output = NetOutput(
+      *(_unfold(leaf, time_and_batch, done.shape) for leaf in output)
+    )
+    return output, CoreState(lstm_state, frames)
+
+  def step(
+    self,
+    actions: tf.Tensor,
+    env_output: structs.EnvOutput,
+    core_state: CoreState,
+  ) -> tuple[NetOutput, CoreState]:
+    """`unroll` for one slot, without the time axis: `[B, ...]`."""
+    env_output = env_output._replace(
+      reward=_add_time(env_output.reward),
+      done=_add_time(env_output.done),
+      first=_add_time(env_output.first),
+      observation=tree.map_structure(_add_time, env_output.observation),
+    )
+    output, core_state = self.unroll(_add_time(actions), env_output, core_state)
+    return NetOutput(*(leaf[0] for leaf in output)), core_state
+
+  def distribution(
+    self, policy_logits: tf.Tensor
+  ) -> tfp.distributions.Distribution:
+    """The policy over actions `[...]` with parameters `[..., P]`."""
+    return self._head.distribution(tf.convert_to_tensor(policy_logits))
+
+  def _find_stacked(self):
+    """Path of the image whose frames are stacked, or None."""
+    if self._frame_stack == 1:
+      return None
+    paths = self._layout.image_paths
+    if len(paths) != 1:
+      raise ValueError(
+        f'frame_stack is {self._frame_stack}, but the observation has '
+        f'{len(paths)} images; stack the frames of one image, or set '
+        'frame_stack=1.'
+      )
+    return paths[0]
+
+  def _make_torsos(self, config, seeds):
+    """Makes the torsos; returns the number of features for the core."""
+    image_shapes = self._layout.image_shapes(self._frame_stack)
+    if config.torso in ('deep', 'shallow') and not image_shapes:
+      raise ValueError(
+        f'torso is {config.torso!r}, but the observation has no image; set '
+        "torso='mlp' or 'auto'."
+      )
+    kind = (
+      torsos.ShallowTorso if config.torso == 'shallow' else torsos.DeepTorso
+    )
+    self.image_torsos = [
+      kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
+      for i, shape in enumerate(image_shapes)
+    ]
+    size = torsos.NUM_FEATURES * len(image_shapes)
+    self.vector_torso = None
+    vector_size = self._layout.vector_size(self._frame_stack)
+    if vector_size:
+      self.vector_torso = torsos.MLPTorso(
+        vector_size, seeds, name='vector_torso', dtype=config.precision
+      )
+      size += torsos.NUM_FEATURES
+    self.instruction_encoder = None
+    if self._layout.has_instruction:
+      self.instruction_encoder = instruction.InstructionEncoder(
+        seeds, dtype=config.precision
+      )
+      size += instruction.NUM_FEATURES
+    size += self._use_last_reward
+    return size + self._use_last_action * self._head.encoded_size
+
+  def _features(self, leaves, reward, actions):
+    """`[T * B, F]`: torsos, last reward, last action, instruction."""
+    inputs = self._layout.features(leaves, self.compute_dtype)
+    features = [
+      torso(image)
+      for torso, image in zip(self.image_torsos, inputs.images, strict=True)
+    ]
+    if self.vector_torso is not None:
+      features.append(self.vector_torso(inputs.vector))
+    if self._use_last_reward:
+      features.append(tf.clip_by_value(reward, -1, 1)[:, tf.newaxis])
+    if self._use_last_action:
+      features.append(self._head.encode(actions))
+    if self.instruction_encoder is not None:
+      features.append(self.instruction_encoder(inputs.instruction))
+    return tf.concat(
+      [tf.cast(feature, self.compute_dtype) for feature in features], axis=-1
+    )
+
+
+def _default(value, default):
+  return default if value is None else value
+
+
+def _add_time(values):
+  """`[...]` to `[1, ...]`."""
+  return tf.convert_to_tensor(values)[tf.newaxis]
+
+
+def _fold(values):
+  """`[T, B, ...]` to `[T * B, ...]`."""
+  return tf.reshape(values, tf.concat([[-1], tf.shape(values)[2:]], axis=0))
+
+
+def _unfold(values, time_and_batch, static_time_and_batch):
+  """`[T * B, ...]` to `[T, B, ...]`."""
+  inner = values.shape[1:]
+  shape = tf.concat([time_and_batch, inner], axis=0)
+  unfolded = tf.reshape(values, shape)
+  return tf.ensure_shape(unfolded, [*static_time_and_batch, *inner])
