@@ -14,6 +14,7 @@
 """Policies: how actors run the network."""
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -27,6 +28,7 @@ from scalable_agent.nets import agent as agent_lib
 # Sizes to which a dynamic batch is padded; one trace, and one compiled
 # program on accelerators, for each.
 _MIN_BUCKET = 4
+_batcher_ids = itertools.count()
 
 
 class DirectPolicy:
@@ -58,8 +60,8 @@ class DirectPolicy:
     self._num_envs = num_envs
     self._version = -1
     self._sampler = _Sampler(agent, seed, greedy)
-    self._step = tf.function(self._sampler.step)
-    self._value = tf.function(_value_function(agent))
+    self._step = tf.function(self._sampler.step, autograph=False)
+    self._value = tf.function(_value_function(agent), autograph=False)
 
   def initial_state(self) -> structs.Nest:
     """Core state of fresh episodes, nest of `[E, ...]`."""
@@ -124,8 +126,10 @@ class InferenceBatcher:
       allowed_batch_sizes=buckets,
       max_enqueued_batches=2 * num_clients,
     )
-    self._step = tf.function(_over_flat(batched, self._sampler.step))
-    self._value = tf.function(_value_function(agent))
+    self._step = tf.function(
+      _over_flat(batched, self._sampler.step), autograph=False
+    )
+    self._value = tf.function(_value_function(agent), autograph=False)
 
   def client(self) -> 'BatchedPolicy':
     """A policy for one more actor."""
@@ -217,7 +221,7 @@ def _value_function(agent) -> Callable:
 
 def _consumed(env_output: structs.EnvOutput) -> structs.EnvOutput:
   """Only what the network consumes: the rest need not travel."""
-  return env_output._replace(info=None, truncated=None)
+  return env_output._replace(info=(), truncated=())
 
 
 def _buckets(largest: int) -> list[int]:
@@ -231,6 +235,10 @@ def _buckets(largest: int) -> list[int]:
 def _over_flat(batched, function) -> Callable:
   """`function` through `batched`, which takes and gives flat lists only."""
 
+  # TensorFlow keeps one batching queue per name of the op and process: without
+  # a name of its own, a second batcher would run the first one's network.
+  name = f'inference_batcher_{next(_batcher_ids)}'
+
   def call(*args):
     packed = {}
 
@@ -239,7 +247,14 @@ def _over_flat(batched, function) -> Callable:
       packed['structure'] = outputs
       return tf.nest.flatten(outputs)
 
-    flat_outputs = batched(flat_function)(*tf.nest.flatten(args))
+    # The op traces with the shapes that it is given, but then brings batches
+    # of every size: the size must not be known.
+    flat = [
+      tf.compat.v1.placeholder_with_default(x, [None, *x.shape[1:]])
+      for x in tf.nest.flatten(args)
+    ]
+    with tf.name_scope(name):
+      flat_outputs = batched(flat_function)(*flat)
     return tf.nest.pack_sequence_as(packed['structure'], flat_outputs)
 
   return call

@@ -75,7 +75,7 @@ class Learner:
     self.env_frames = 0
     self.num_updates = 0
     self.num_skipped = 0
-    self._compiled = tf.function(self._distributed_update)
+    self._compiled = tf.function(self._distributed_update, autograph=False)
 
   def update(self, batch: structs.Unroll) -> dict[str, Any]:
     """One optimizer step on `batch` (`[T + 1, B, ...]`); returns metrics.
