@@ -39,6 +39,7 @@ class ActorThreads:
     queue: queues.UnrollQueue,
     threads: workers.Workers,
     device: str,
+    start: int,
   ):
     """Starts nothing yet.
 
@@ -49,7 +50,17 @@ class ActorThreads:
       queue: where unrolls go.
       threads: where the threads run and report failures.
       device: for `tf.device`, where policies compute.
+      start: how often the run has been started before; for seeds.
+
+    Raises:
+      ValueError: there are fewer environments than levels.
     """
+    self._levels = tasks.deal(
+      task.level_names,
+      settings.actor.num_actors,
+      settings.actor.envs_per_actor,
+    )
+    self._start = start
     self._settings = settings
     self._task = task
     self._policies = policies
@@ -139,7 +150,10 @@ class ActorThreads:
         self._stop.wait(min(backoff, _LONGEST_BACKOFF_SECS))
 
   def _run_once(self, index, attempt):
-    environments = self._task.make_environments(index, attempt)
+    seed = tasks.start_seed(self._settings.run.seed, self._start, attempt)
+    environments = self._task.build(
+      tasks.Request(self._levels[index], seed, index)
+    )
     one = actor.Actor(
       environments,
       self._policies[index],

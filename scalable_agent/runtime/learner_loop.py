@@ -66,6 +66,7 @@ class LearnerLoop:
     self._save = save
     self.timers = timing.Timers()
     self.done = threading.Event()
+    self.last_lag = 0.0
     store.publish(own.num_updates, own.weights())
 
   @property
@@ -122,7 +123,9 @@ class LearnerLoop:
     with self.timers('publish'):
       version = self._learner.num_updates
       self._store.publish(version, self._learner.weights())
-    intervals.add_update(values, batch.version.numpy(), version - 1)
+    versions = batch.version.numpy()
+    self.last_lag = float(version - 1 - versions.mean())
+    intervals.add_update(values, versions, version - 1)
 
   def _save_and_go_on(self):
     """A full disk must not end a run that may yet find room."""

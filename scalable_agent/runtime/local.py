@@ -18,9 +18,11 @@ leave, environments closed, threads joined, last checkpoint, first failure
 raised in the main thread.
 """
 
+import collections
 import time
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -88,6 +90,8 @@ class LocalRun:
     """
     self._settings = settings
     self._task = task
+    self._spec = task.spec()
+    self._start = 0
     self._checkpointer = checkpoint.Checkpointer(
       settings.run.logdir, keep=settings.run.checkpoints_kept
     )
@@ -98,13 +102,14 @@ class LocalRun:
       self._learner = learner.Learner(
         self._make_agent(),
         settings.learner,
-        task.spec.frames_per_step,
+        self._spec.frames_per_step,
         self._placement.strategy,
       )
     self._episodes = episodes.EpisodeLog(task.level_names)
     if saved is not None:
       self._learner.load_state(saved.arrays, saved.counters['learner'])
       self._episodes.load_state(saved.counters['episodes'])
+      self._start = saved.counters['num_starts']
     self._saved_updates = None if saved is None else self._learner.num_updates
     store = params.ParamStore()
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
@@ -119,6 +124,7 @@ class LocalRun:
       self._queue,
       self._workers,
       self._placement.inference_device,
+      self._start,
     )
     self._intervals = interval_metrics.IntervalMetrics(
       self._queue,
@@ -127,11 +133,16 @@ class LocalRun:
       self._learner.env_frames,
     )
 
-  def run(self, stop_after_secs: float | None = None) -> Outcome:
+  def run(
+    self,
+    stop_after_secs: float | None = None,
+    progress: metrics.MetricWriter | None = None,
+  ) -> Outcome:
     """Trains until the frames are used up or something ends the run.
 
     Args:
       stop_after_secs: end, as if asked to, after so long; None: never.
+      progress: told every second how far the run is; None: nobody is.
 
     Returns:
       How it ended. A failure of any thread is raised instead, as
@@ -141,7 +152,7 @@ class LocalRun:
       try:
         self._actors.start()
         self._workers.start('learner', self._learn)
-        self._watch(stop_after_secs, received)
+        self._watch(stop_after_secs, received, progress)
       finally:
         self._shut_down()
       self._workers.raise_failure()
@@ -154,7 +165,7 @@ class LocalRun:
 
   def _make_agent(self):
     return agent_lib.Agent(
-      self._task.spec,
+      self._spec,
       self._settings.agent,
       frame_stack=self._task.frame_stack,
       seed=self._settings.run.seed,
@@ -166,7 +177,8 @@ class LocalRun:
     if kind == 'auto':
       wide = settings.envs_per_actor >= _DIRECT_FROM_ENVS
       kind = 'direct' if wide else 'batched'
-    seeds = self._task.policy_seeds(settings.num_actors)
+    entropy = np.random.SeedSequence((self._settings.run.seed, self._start, 1))
+    seeds = entropy.generate_state(settings.num_actors).astype(np.int32)
     with tf.device(self._placement.inference_device):
       if kind == 'direct':
         return [
@@ -191,17 +203,16 @@ class LocalRun:
       self._queue,
       self._settings.learner.batch_size,
       self._episodes.observe,
-      dataset.example_unroll(
-        self._learner.agent, self._task.spec, unroll_length
-      ),
+      dataset.example_unroll(self._learner.agent, self._spec, unroll_length),
       self._placement.learner_device,
     )
     self._loop.run(
       batches, self._intervals, self._frame_counts, self._workers.wake
     )
 
-  def _watch(self, stop_after_secs, received):
+  def _watch(self, stop_after_secs, received, progress):
     """The main thread, until there is a reason to end."""
+    speed = _Speed(self._learner.env_frames)
     start = time.monotonic()
     while not (self._loop.done.is_set() or self._workers.failed or received):
       if stop_after_secs is not None:
@@ -209,6 +220,15 @@ class LocalRun:
           return
       self._workers.wait(_WATCH_SECS)
       self._actors.check_heartbeats()
+      if progress is not None:
+        env_frames = self._learner.env_frames
+        values = {
+          f'{level}/episode_return': mean
+          for level, mean in self._episodes.recent_mean_returns().items()
+        }
+        values['frames_per_sec'] = speed.measure(env_frames)
+        values['policy_lag_mean'] = self._loop.last_lag
+        progress.write(env_frames, values)
 
   def _shut_down(self):
     """Ends all threads, then writes what is left to write."""
@@ -232,8 +252,7 @@ class LocalRun:
       {
         'learner': counters,
         'episodes': self._episodes.state(),
-        'random': {'num_starts': self._task.num_starts},
-        'agent': self._task.description(),
+        'num_starts': self._start + 1,
       },
     )
     self._saved_updates = self._learner.num_updates
@@ -241,7 +260,7 @@ class LocalRun:
   def _frame_counts(self) -> dict[str, float]:
     """Frames made, trained on and given up, and restarts, in this start."""
     stats = self._queue.stats()
-    per_step = self._task.spec.frames_per_step
+    per_step = self._spec.frames_per_step
     per_unroll = (
       self._settings.learner.unroll_length
       * self._settings.actor.envs_per_actor
@@ -257,3 +276,17 @@ class LocalRun:
       'updates': float(self._learner.num_updates),
       'updates_skipped': float(self._learner.num_skipped),
     }
+
+
+class _Speed:
+  """Frames per second over the last seconds, by the wall clock."""
+
+  def __init__(self, env_frames: int):
+    self._seen = collections.deque([(time.monotonic(), env_frames)], 10)
+
+  def measure(self, env_frames: int) -> float:
+    """Mean speed since the oldest of the last ten measurements."""
+    now = time.monotonic()
+    then, frames_then = self._seen[0]
+    self._seen.append((now, env_frames))
+    return (env_frames - frames_then) / max(now - then, 1e-9)

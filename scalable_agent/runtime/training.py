@@ -1,0 +1,93 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A training run in its directory: resume, record, train, say how it went."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from scalable_agent import (
+  checkpoint,
+  config,
+  console,
+  interval_metrics,
+  metrics,
+  run_record,
+  tasks,
+)
+from scalable_agent.runtime import local
+
+CSV_FILE = 'metrics.csv'
+
+
+def train(
+  settings: config.Config,
+  command: Sequence[str] | None = None,
+  stop_after_secs: float | None = None,
+) -> int:
+  """Trains in `settings.run.logdir`, continuing what is found there.
+
+  Args:
+    settings: of the run.
+    command: the command line, for the record; None: `sys.argv`.
+    stop_after_secs: end the run after so long; None: when the frames are used
+      up.
+
+  Returns:
+    Exit code: 0, or 128 and the number of the signal that ended the run.
+
+  Raises:
+    ValueError: the settings do not fit the task or the checkpoint.
+    workers.WorkerFailedError: something failed while running.
+  """
+  logdir = settings.run.logdir
+  saved = checkpoint.Checkpointer(logdir).restore()
+  env_frames = 0
+  if saved is not None:
+    env_frames = saved.counters['learner']['env_frames']
+    if env_frames >= settings.learner.total_environment_frames:
+      print(
+        f'{logdir} has trained {env_frames:,} frames, all that were asked for; '
+        'raise --total_environment_frames to go on.'
+      )
+      return 0
+    print(f'Resumed at frame {env_frames:,} from {saved.path}.')
+  task = tasks.make_task(settings)
+  writer = metrics.MultiWriter(
+    [
+      metrics.CsvWriter(os.path.join(logdir, CSV_FILE), env_frames),
+      metrics.TensorBoardWriter(logdir, env_frames),
+    ]
+  )
+  run = local.LocalRun(settings, task, writer, saved)
+  run_record.record_start(logdir, settings, command or sys.argv, env_frames)
+  progress = console.ConsoleWriter(settings.learner.total_environment_frames)
+  try:
+    outcome = run.run(stop_after_secs, progress)
+  finally:
+    progress.close()
+    writer.close()
+  _say_how_it_went(outcome, logdir)
+  return 0 if outcome.signum is None else 128 + outcome.signum
+
+
+def _say_how_it_went(outcome: local.Outcome, logdir: str) -> None:
+  print(
+    f'Trained {outcome.env_frames:,} frames, in this start '
+    f'{outcome.rates["frames_per_sec"]:,.0f} frames/s.'
+  )
+  for level, mean_return in outcome.mean_returns.items():
+    print(f'  {level}: mean return of the last 100 episodes {mean_return:.2f}')
+  print(interval_metrics.bottleneck(outcome.rates))
+  print(f'Checkpoints, {CSV_FILE} and TensorBoard files are in {logdir}.')
