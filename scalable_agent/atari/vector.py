@@ -89,6 +89,8 @@ class AtariEnvironments:
       use_fire_reset=protocol.fire_on_reset,
     )
     self.num_envs = num_envs
+    # A game cannot fail by itself, only all of them together.
+    self.num_restarts = 0
     self.level_names = (level_name,) * num_envs
     self.spec = structs.EnvironmentSpec(
       observation=specs.BoundedArray(

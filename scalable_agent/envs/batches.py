@@ -325,7 +325,7 @@ class ConcatEnvironments:
   @property
   def num_restarts(self) -> int:
     """How many environments were replaced so far."""
-    return sum(getattr(part, 'num_restarts', 0) for part in self._parts)
+    return sum(part.num_restarts for part in self._parts)
 
   def initial(self) -> structs.EnvOutput:
     """Resets all; see `structs.Environments`."""
