@@ -24,7 +24,7 @@ from dm_env import specs
 
 from scalable_agent import structs
 from scalable_agent.atari import settings, simulator
-from scalable_agent.envs import base, batches, seeds
+from scalable_agent.envs import base, batches, observations, seeds
 
 _NO_LIMIT = 2**30
 
@@ -111,7 +111,9 @@ class AtariEnvironments:
     self._accounting = base.EpisodeAccounting(num_envs)
     self._steps = np.zeros(num_envs, np.int64)
     self._lives = np.zeros(num_envs, np.int64)
-    self._final_observation = base.allocate(self.spec.observation, num_envs)
+    self._final_observation = observations.allocate(
+      self.spec.observation, num_envs
+    )
     self._busy = threading.Lock()
     self._closed = False
 

@@ -22,19 +22,17 @@ from typing import Any
 
 import dm_env
 import numpy as np
-import tree
 from dm_env import specs
 
 from scalable_agent import structs
+from scalable_agent.envs import observations as observations_lib
 
 # Makes an environment from a seed, which is an int in [0, 2**31 - 1).
 Factory = Callable[[int], dm_env.Environment]
 
-# Text travels as NumPy bytes of this fixed size: arrays of `object` can neither
-# be shared between processes nor preallocated.
-MAX_TEXT_BYTES = 1024
+received_spec = observations_lib.received_spec
 
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class BrokenEnvironmentError(RuntimeError):
@@ -109,94 +107,6 @@ class EpisodeAccounting:
     )
 
 
-def received_spec(declared: structs.Nest) -> structs.Nest:
-  """The specs under which declared observations reach the agent.
-
-  float64 becomes float32, text becomes fixed-size bytes (`MAX_TEXT_BYTES`),
-  all else stays as it is.
-  """
-  return tree.map_structure(_received_leaf, declared)
-
-
-def _received_leaf(spec: specs.Array) -> specs.Array:
-  if isinstance(spec, specs.StringArray):
-    return specs.Array(spec.shape, f'S{MAX_TEXT_BYTES}', spec.name)
-  if spec.dtype.kind not in 'buifS':
-    raise ValueError(
-      f'observation {spec.name!r} is declared as {spec.dtype}; observations '
-      'are numbers, booleans or text (`dm_env.specs.StringArray`).'
-    )
-  if spec.dtype != np.float64:
-    return spec
-  if isinstance(spec, specs.BoundedArray):
-    with np.errstate(over='ignore'):
-      return spec.replace(
-        dtype=np.float32,
-        minimum=spec.minimum.astype(np.float32),
-        maximum=spec.maximum.astype(np.float32),
-      )
-  return spec.replace(dtype=np.float32)
-
-
-def allocate(spec: structs.Nest, num_envs: int) -> structs.Nest:
-  """Zeros for `num_envs` observations of `spec`: nest of `[E, ...]`."""
-  return tree.map_structure(
-    lambda leaf: np.zeros((num_envs, *leaf.shape), leaf.dtype), spec
-  )
-
-
-def _text(value: Any) -> np.ndarray:
-  encoded = np.vectorize(
-    lambda text: text.encode() if isinstance(text, str) else bytes(text),
-    otypes=[object],
-  )(np.asarray(value, object))
-  longest = max(map(len, encoded.flat), default=0)
-  if longest > MAX_TEXT_BYTES:
-    raise ValueError(
-      f'text of {longest} bytes; at most {MAX_TEXT_BYTES} are carried.'
-    )
-  return encoded.astype(f'S{MAX_TEXT_BYTES}')
-
-
-def _checked(spec: specs.Array, value: Any) -> np.ndarray:
-  """`value` as an array that is what `spec` declares, or ValueError."""
-  if isinstance(spec, specs.StringArray):
-    value = _text(value)
-  elif isinstance(value, (bool, int, float)):
-    value = _from_python(spec, value)
-  elif not isinstance(value, (np.ndarray, np.generic)):
-    raise ValueError(
-      f'observation {spec.name!r} is a {type(value).__name__}; give a NumPy '
-      f'array of shape {spec.shape} and type {spec.dtype}.'
-    )
-  elif value.dtype != spec.dtype:
-    raise ValueError(
-      f'observation {spec.name!r} is of type {value.dtype}, declared is '
-      f'{spec.dtype}; declare what is given.'
-    )
-  if value.shape != spec.shape:
-    raise ValueError(
-      f'observation {spec.name!r} has shape {value.shape}, declared is '
-      f'{spec.shape}; declare what is given.'
-    )
-  if value.dtype.kind == 'f' and not np.isfinite(value).all():
-    raise ValueError(f'observation {spec.name!r} holds NaN or infinity.')
-  return value
-
-
-def _from_python(spec: specs.Array, value: bool | int | float) -> np.ndarray:
-  # A Python number has no type of its own: it takes the declared one, as long
-  # as that can hold its value.
-  with np.errstate(all='ignore'):
-    array = np.array(value).astype(spec.dtype)
-  if spec.dtype.kind != 'f' and array != value:
-    raise ValueError(
-      f'observation {spec.name!r} is {value}, which the declared type '
-      f'{spec.dtype} cannot hold.'
-    )
-  return array
-
-
 class CheckedEnvironment:
   """One environment, played episode after episode into rows of arrays.
 
@@ -212,11 +122,12 @@ class CheckedEnvironment:
       seed: Its seed.
     """
     self._environment = factory(seed)
-    self._declared = self._environment.observation_spec()
+    declared = self._environment.observation_spec()
+    self._receiver = observations_lib.Receiver(declared)
     action = self._environment.action_spec()
     self._is_discrete = isinstance(action, specs.DiscreteArray)
     self.spec = structs.EnvironmentSpec(
-      observation=received_spec(self._declared),
+      observation=observations_lib.received_spec(declared),
       action=action,
       frames_per_step=getattr(self._environment, 'frames_per_step', 1),
     )
@@ -234,7 +145,7 @@ class CheckedEnvironment:
         f'reset() returned a {timestep.step_type!r} time step; it must be '
         'StepType.FIRST.'
       )
-    self._write(timestep.observation, observations, row)
+    self._receiver.write(timestep.observation, observations, row)
 
   def step(
     self,
@@ -268,33 +179,19 @@ class CheckedEnvironment:
         'step() returned the discount None; give 1, or 0 for an end.'
       )
     if not timestep.last():
-      self._write(timestep.observation, observations, row)
+      self._receiver.write(timestep.observation, observations, row)
       lost = timestep.discount == 0
       return reward, Outcome.LIFE_LOST if lost else Outcome.MID
     outcome = Outcome.TERMINATED
     if timestep.discount > 0:
       outcome = Outcome.TRUNCATED
-      self._write(timestep.observation, finals, row)
+      self._receiver.write(timestep.observation, finals, row)
     self.reset(observations, row)
     return reward, outcome
 
   def close(self):
     """Closes the environment."""
     self._environment.close()
-
-  def _write(self, observation, leaves, row):
-    try:
-      values = tree.flatten_up_to(self._declared, observation)
-    except (TypeError, ValueError) as e:
-      raise BrokenEnvironmentError(
-        f'the observation is not structured as the observation spec is: {e}'
-      ) from e
-    declared = tree.flatten(self._declared)
-    try:
-      for leaf, spec, value in zip(leaves, declared, values, strict=True):
-        leaf[row] = _checked(spec, value)
-    except ValueError as e:
-      raise BrokenEnvironmentError(str(e)) from e
 
 
 def _checked_reward(reward: Any) -> float:
@@ -305,7 +202,7 @@ def _checked_reward(reward: Any) -> float:
       f'the reward is {reward!r}; it must be a number.'
     ) from e
   # Also false for NaN.
-  if not abs(number) <= _FLOAT32_MAX:
+  if not abs(number) <= FLOAT32_MAX:
     raise BrokenEnvironmentError(
       f'the reward is {number}; it must be a finite float32.'
     )

@@ -23,7 +23,7 @@ import tree
 from absl import logging
 
 from scalable_agent import structs
-from scalable_agent.envs import base, restarts
+from scalable_agent.envs import base, observations, restarts
 
 _CLOSE_SECS = 5.0
 _BACKOFF_SECS = 0.1
@@ -222,7 +222,8 @@ class SerialEnvironments(Batch):
     ]
     spec = common_spec([e.spec for e in self._environments], level_names)
     observation, final = (
-      base.allocate(spec.observation, len(self._factories)) for _ in range(2)
+      observations.allocate(spec.observation, len(self._factories))
+      for _ in range(2)
     )
     super().__init__(level_names, spec, policy, observation, final)
     self._leaves = tree.flatten(observation)

@@ -14,6 +14,7 @@
 """One Gymnasium environment as a `dm_env.Environment`."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import dm_env
@@ -134,6 +135,7 @@ def make(
   Returns:
     The environment.
   """
+  import_module(gym_import)
   env = registered(
     gymnasium.make,
     environment_id,
@@ -145,32 +147,42 @@ def make(
   return GymnasiumEnvironment(env, seed, num_action_repeats)
 
 
+def import_module(gym_import: str):
+  """Imports the module that registers a user's environments, if named."""
+  if not gym_import:
+    return
+  try:
+    importlib.import_module(gym_import)
+  except ModuleNotFoundError as e:
+    raise ValueError(
+      f'--gym_import={gym_import} cannot be imported ({e}); name a module that '
+      'Python finds, as in `import my_package.my_environments`.'
+    ) from e
+
+
 def registered(
-  maker: Any, environment_id: str, gym_import: str, **kwargs: Any
+  maker: Callable[..., Any], environment_id: str, gym_import: str, **kwargs: Any
 ) -> Any:
-  """Imports, then makes; says what to do if the id is unknown.
+  """Makes; says what to do if the id is unknown.
 
   Args:
     maker: `gymnasium.make` or `gymnasium.make_vec`.
     environment_id: What to make.
-    gym_import: Module to import first, or ''.
+    gym_import: Module that was imported before, or ''.
     **kwargs: For `maker`.
 
   Returns:
     What `maker` made.
   """
-  if gym_import:
-    importlib.import_module(gym_import)
   try:
     return maker(environment_id, **kwargs)
-  except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as e:
-    hint = (
-      f'gym_import={gym_import} was imported and does not register it'
-      if gym_import
-      else 'name the module that registers it with --gym_import'
-    )
+  except gymnasium.error.UnregisteredEnv as e:
+    hint = 'name the module that registers it with --gym_import'
     if environment_id.startswith('ALE/'):
       hint = 'name it with --gym_import=ale_py, or play atari/<game> instead'
-    raise ValueError(
-      f'gym/{environment_id} cannot be made ({e}): {hint}.'
-    ) from e
+    elif gym_import:
+      hint = f'{gym_import}, which was imported, does not register it'
+    message = f'gym/{environment_id} cannot be made: {e} Hint: {hint}.'
+  except (gymnasium.error.DependencyNotInstalled, ImportError) as e:
+    message = f'gym/{environment_id} lacks a package: {e}'
+  raise ValueError(message)

@@ -83,12 +83,12 @@ def action_converter(space: spaces.Space) -> Callable[[Any], Any]:
   the whole line, are clipped to its bounds.
   """
   if isinstance(space, spaces.Box):
-    shape, size = space.shape, int(np.prod(space.shape))
 
     def to_box(action):
       action = np.asarray(action, space.dtype)
-      batch = action.shape[: action.ndim - 1] if size else action.shape
-      return np.clip(action.reshape(*batch, *shape), space.low, space.high)
+      # The agent's are flat; what stands before their one axis is the batch.
+      action = action.reshape(*action.shape[:-1], *space.shape)
+      return np.clip(action, space.low, space.high)
 
     return to_box
   start = np.asarray(space.start, space.dtype)
