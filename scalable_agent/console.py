@@ -19,13 +19,16 @@ Where there is no terminal: the same without the bar, now and then.
 """
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import rich.console
 import rich.live
 import rich.progress_bar
 import rich.table
+import rich.text
 from absl import logging
 
 from scalable_agent import files
@@ -40,8 +43,8 @@ class ConsoleWriter:
   """Shows frames, frames per second, mean return, policy lag and time left.
 
   Metrics that a write does not mention keep their last value. Writes may come
-  at any rate: a terminal is redrawn at most five times a second, a file gets
-  at most one line every `line_secs`.
+  at any rate, from any thread: a terminal is redrawn at most five times a
+  second, a file gets at most one line every `line_secs`.
   """
 
   def __init__(
@@ -68,6 +71,7 @@ class ConsoleWriter:
     )
     self._clock = clock
     self._guard = files.WarnOnce('Progress')
+    self._lock = threading.Lock()
     self._known: dict[str, float] = {}
     self._start: tuple[int, float] | None = None
     self._now = (0, 0.0)
@@ -78,22 +82,24 @@ class ConsoleWriter:
 
   def write(self, env_frames: int, metrics: metrics_lib.Metrics) -> None:
     """Shows `metrics` as of `env_frames` environment frames."""
-    self._known.update(metrics_lib.scalars(metrics))
-    self._now = (env_frames, self._clock())
-    self._start = self._start or self._now
-    pause = _REDRAW_SECS if self._live else self._line_secs
-    if self._shown is None or self._now[1] - self._shown[1] >= pause:
-      self._show()
+    with self._lock:
+      self._known.update(metrics_lib.scalars(metrics))
+      self._now = (env_frames, self._clock())
+      self._start = self._start or self._now
+      pause = _REDRAW_SECS if self._live else self._line_secs
+      if self._shown is None or self._now[1] - self._shown[1] >= pause:
+        self._show()
 
   def close(self) -> None:
     """Shows the last state and leaves the terminal as it was."""
-    if self._start and self._shown != self._now:
-      self._show()
-    if self._live:
-      with self._guard:
-        self._live.stop()
-      self._live = None
-      logging.get_absl_handler().python_handler.setStream(self._log_stream)
+    with self._lock:
+      if self._start and self._shown != self._now:
+        self._show()
+      if self._live:
+        with self._guard:
+          self._live.stop()
+        self._live = None
+        logging.get_absl_handler().python_handler.setStream(self._log_stream)
 
   def _start_live(self):
     handler = logging.get_absl_handler().python_handler
@@ -113,13 +119,14 @@ class ConsoleWriter:
         self._live.update(self._line(self._console.width), refresh=True)
       else:
         # Not through rich, which ends the program when a pipe breaks.
-        text = '  '.join([self._percent(), *self._parts(None)])
+        text = f'{self._percent()}  {self._text(None)}'
         print(text, file=self._console.file, flush=True)
 
   def _line(self, width: int) -> rich.table.Table:
     percent = self._percent()
-    text = '  '.join(self._parts(width - len(percent) - 1))
-    cells: list[rich.console.RenderableType] = [percent, text]
+    text = self._text(width - len(percent) - 1)
+    # As `Text`, because a level's name is no markup.
+    cells: list[Any] = [percent, rich.text.Text(text)]
     bar_width = width - len(percent) - len(text) - 3
     if bar_width >= _MIN_BAR_WIDTH:
       bar = rich.progress_bar.ProgressBar(
@@ -135,7 +142,7 @@ class ConsoleWriter:
   def _percent(self) -> str:
     return f'{min(100 * self._now[0] // self._total_frames, 100):3d}%'
 
-  def _parts(self, width: int | None) -> list[str]:
+  def _text(self, width: int | None) -> str:
     """Pieces of the line; the least important give way to `width`."""
     parts = {
       'frames': f'{_short(self._now[0])}/{_short(self._total_frames)} frames',
@@ -149,15 +156,15 @@ class ConsoleWriter:
     if 'policy_lag_mean' in self._known:
       parts['lag'] = f'lag {self._known["policy_lag_mean"]:.1f}'
     for name, shorter in (
-      ('return', self._mean_return()),
+      ('return', min(parts['return'], self._mean_return(), key=len)),
       ('lag', ''),
       ('time', ''),
       ('speed', ''),
       ('return', ''),
     ):
-      if width is not None and len('  '.join(parts.values())) > width:
+      if width is not None and len(_joined(parts.values())) > width:
         parts[name] = shorter
-    return [part for part in parts.values() if part]
+    return _joined(parts.values())
 
   def _returns(self) -> str:
     """Two or three levels by name, more or fewer as their mean."""
@@ -220,3 +227,7 @@ def _duration(secs: float) -> str:
   if hours:
     return f'{hours}h {minutes:02d}m'
   return f'{minutes}m {seconds:02d}s' if minutes else f'{seconds}s'
+
+
+def _joined(parts: Iterable[str]) -> str:
+  return '  '.join(part for part in parts if part)

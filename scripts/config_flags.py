@@ -124,13 +124,14 @@ def define(flag_values: flags.FlagValues = flags.FLAGS) -> None:
 
 
 def _flag(field: dataclasses.Field) -> flags.Flag:
+  boolean = bool in _members(field.type)
   return flags.Flag(
     _Parser(field.type, field.metadata['choices']),
-    flags.ArgumentSerializer(),
+    None if boolean else flags.ArgumentSerializer(),
     field.name,
     field.default,
     _help(field),
-    boolean=bool in _members(field.type),
+    boolean=boolean,
   )
 
 
@@ -168,9 +169,9 @@ def _flag_files_first(argv: Sequence[str]) -> list[str]:
   while rest and rest[0] != '--':
     argument = rest.pop(0)
     name, equals, _ = argument.lstrip('-').partition('=')
-    if argument.startswith('-') and name == 'flagfile':
+    if argument.startswith('-') and name == 'flagfile' and (equals or rest):
       first.append(argument)
-      if not equals and rest:
+      if not equals:
         first.append(rest.pop(0))
     else:
       later.append(argument)
