@@ -93,13 +93,14 @@ class CsvWriter:
     """Opens or continues the table `path`.
 
     Args:
-      path: of the file.
+      path: of the file; its folder is made if it is not there.
       resume_frames: frames at which the run continues; rows of later frames,
         written before the run broke off, are dropped.
     """
     self._path = path
     self._guard = files.WarnOnce(path)
     self._columns = ['env_frames']
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
     if os.path.exists(path):
       columns, rows = _read_table(path)
       self._columns = columns or self._columns

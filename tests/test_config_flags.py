@@ -176,6 +176,7 @@ def test_help_of_each_script_tells_meaning_and_default(path):
   ('argument', 'message'),
   [
     ('--num_actors=many', '--num_actors=many: give an integer.'),
+    ('--num_actors=none', '--num_actors=none: give an integer.'),
     ('--width=wide', '--width=wide: give an integer, or none.'),
     ('--learning_rate=x', '--learning_rate=x: give a number.'),
     ('--grayscale=maybe', '--grayscale=maybe: give true or false.'),

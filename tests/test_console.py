@@ -116,9 +116,10 @@ def test_histograms_are_not_shown():
   [
     ({'atari/pong': 3.0}, 'return 3.0'),
     ({'atari/pong': 3.0, 'atari/qbert': 12_345.0}, 'pong 3.0, qbert 12,345'),
+    ({'gym/[red]': 1.0, 'gym/[/]': 2.0}, '[red] 1.0, ] 2.0'),
     ({f'level_{i}': float(i) for i in range(30)}, 'return 14.5 (30 levels)'),
   ],
-  ids=['one', 'two', 'thirty'],
+  ids=['one', 'two', 'not markup', 'thirty'],
 )
 def test_returns_of(levels, shown):
   line = last_line(

@@ -62,7 +62,7 @@ class Recorder:
 
 
 def test_csv_has_a_row_per_write_at_once(tmp_path):
-  path = tmp_path / 'metrics.csv'
+  path = tmp_path / 'new' / 'metrics.csv'
   writer = metrics.CsvWriter(str(path))
   writer.write(40, {'loss': 0.5, 'updates': 1.0})
   assert read_csv(path) == [{'env_frames': '40', 'loss': '0.5', 'updates': '1'}]
