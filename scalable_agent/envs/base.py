@@ -17,7 +17,7 @@ The time convention is that of `structs`; here is where it is made.
 """
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dm_env
@@ -25,12 +25,12 @@ import numpy as np
 from dm_env import specs
 
 from scalable_agent import structs
-from scalable_agent.envs import observations as observations_lib
+from scalable_agent.envs import buffers, observations
 
 # Makes an environment from a seed, which is an int in [0, 2**31 - 1).
 Factory = Callable[[int], dm_env.Environment]
 
-received_spec = observations_lib.received_spec
+received_spec = observations.received_spec
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -110,8 +110,7 @@ class EpisodeAccounting:
 class CheckedEnvironment:
   """One environment, played episode after episode into rows of arrays.
 
-  It resets itself within the step that ends an episode. Whatever goes wrong
-  inside is raised as `BrokenEnvironmentError` with the cause attached.
+  It resets itself within the step that ends an episode.
   """
 
   def __init__(self, factory: Factory, seed: int):
@@ -123,71 +122,58 @@ class CheckedEnvironment:
     """
     self._environment = factory(seed)
     declared = self._environment.observation_spec()
-    self._receiver = observations_lib.Receiver(declared)
+    self._receiver = observations.Receiver(declared)
     action = self._environment.action_spec()
     self._is_discrete = isinstance(action, specs.DiscreteArray)
     self.spec = structs.EnvironmentSpec(
-      observation=observations_lib.received_spec(declared),
+      observation=observations.received_spec(declared),
       action=action,
       frames_per_step=getattr(self._environment, 'frames_per_step', 1),
     )
 
-  def reset(self, observations: Sequence[np.ndarray], row: int):
-    """Starts an episode; writes its first observation.
-
-    Args:
-      observations: Flat leaves `[E, ...]` of the observation nest.
-      row: Which of the `E` rows to write.
-    """
+  def reset(self, arrays: buffers.Buffers, row: int):
+    """Starts an episode; writes its first observation into `row`."""
     timestep = self._environment.reset()
     if not timestep.first():
       raise BrokenEnvironmentError(
         f'reset() returned a {timestep.step_type!r} time step; it must be '
         'StepType.FIRST.'
       )
-    self._receiver.write(timestep.observation, observations, row)
+    self._receiver.write(timestep.observation, arrays.observation_leaves, row)
 
-  def step(
-    self,
-    action: np.ndarray,
-    observations: Sequence[np.ndarray],
-    finals: Sequence[np.ndarray],
-    row: int,
-  ) -> tuple[float, Outcome]:
+  def step(self, arrays: buffers.Buffers, row: int):
     """Plays one step, and resets if that ended the episode.
 
     Args:
-      action: Of the shape that the action spec declares.
-      observations: As in `reset`: receives the next observation.
-      finals: Alike: receives the last observation of a truncated episode.
-      row: Which of the `E` rows to write.
-
-    Returns:
-      The raw reward, and how the step ended.
+      arrays: Their `actions[row]` is played. The row receives the reward, how
+        the step ended, the next observation, and, if a time limit struck, the
+        final one.
+      row: This environment's.
     """
+    action = arrays.actions[row]
     timestep = self._environment.step(
-      int(action) if self._is_discrete else np.array(action)
+      int(action) if self._is_discrete else action.copy()
     )
     if timestep.first():
       raise BrokenEnvironmentError(
         'step() returned a StepType.FIRST time step in the middle of an '
         'episode; only reset() may.'
       )
-    reward = _checked_reward(timestep.reward)
     if timestep.discount is None:
       raise BrokenEnvironmentError(
         'step() returned the discount None; give 1, or 0 for an end.'
       )
+    arrays.rewards[row] = _checked_reward(timestep.reward)
     if not timestep.last():
-      self._receiver.write(timestep.observation, observations, row)
+      self._receiver.write(timestep.observation, arrays.observation_leaves, row)
       lost = timestep.discount == 0
-      return reward, Outcome.LIFE_LOST if lost else Outcome.MID
-    outcome = Outcome.TERMINATED
+      arrays.outcomes[row] = Outcome.LIFE_LOST if lost else Outcome.MID
+      return
+    arrays.outcomes[row] = Outcome.TERMINATED
     if timestep.discount > 0:
-      outcome = Outcome.TRUNCATED
-      self._receiver.write(timestep.observation, finals, row)
-    self.reset(observations, row)
-    return reward, outcome
+      arrays.outcomes[row] = Outcome.TRUNCATED
+      self._receiver.write(timestep.observation, arrays.final_leaves, row)
+    self.reset(arrays, row)
 
   def close(self):
     """Closes the environment."""

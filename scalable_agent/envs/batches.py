@@ -23,7 +23,7 @@ import tree
 from absl import logging
 
 from scalable_agent import structs
-from scalable_agent.envs import base, observations, restarts
+from scalable_agent.envs import base, buffers, restarts
 
 _CLOSE_SECS = 5.0
 _BACKOFF_SECS = 0.1
@@ -45,26 +45,21 @@ class Batch(abc.ABC):
     level_names: Sequence[str],
     spec: structs.EnvironmentSpec,
     restart_policy: restarts.Restarts,
-    observation: structs.Nest,
-    final_observation: structs.Nest,
+    arrays: buffers.Buffers,
   ):
-    """Takes the buffers that the subclass writes into.
+    """Begins no episode yet.
 
     Args:
       level_names: `[E]`, what each environment plays.
       spec: Of each environment.
       restart_policy: Decides when an environment fails.
-      observation: Nest of `[E, ...]`.
-      final_observation: Alike.
+      arrays: What the environments are played in.
     """
     self.level_names = tuple(level_names)
     self.num_envs = len(self.level_names)
     self.spec = spec
     self._restarts = restart_policy
-    self._observation = observation
-    self._final_observation = final_observation
-    self._rewards = np.zeros(self.num_envs, np.float64)
-    self._outcomes = np.zeros(self.num_envs, np.uint8)
+    self._arrays = arrays
     self._accounting = base.EpisodeAccounting(self.num_envs)
     self._closing = threading.Event()
 
@@ -77,7 +72,7 @@ class Batch(abc.ABC):
     """Resets all; see `structs.Environments`."""
     self._raise_if_closed()
     self._recover(self._reset_all())
-    return self._accounting.begin(self._observation)
+    return self._accounting.begin(self._arrays.observation)
 
   def step(self, actions: np.ndarray) -> structs.EnvOutput:
     """Steps all; see `structs.Environments`."""
@@ -93,18 +88,19 @@ class Batch(abc.ABC):
         f'actions have shape {np.shape(actions)}; {self.num_envs} environments '
         f'take {expected}.'
       )
-    self._send(np.asarray(actions))
+    np.copyto(self._arrays.actions, actions, casting='same_kind')
+    self._send()
 
   def recv(self) -> structs.EnvOutput:
     """Second half of `step`: waits for the next slot."""
     self._recover(self._receive())
     return self._accounting.slot(
-      self._rewards, self._outcomes, self._observation
+      self._arrays.rewards, self._arrays.outcomes, self._arrays.observation
     )
 
   def final_observation(self) -> structs.Nest:
     """Last observations of truncated rows; see `structs.Environments`."""
-    return self._final_observation
+    return self._arrays.final_observation
 
   @abc.abstractmethod
   def close(self):
@@ -115,12 +111,12 @@ class Batch(abc.ABC):
     """Resets each into its row of the observation."""
 
   @abc.abstractmethod
-  def _send(self, actions: np.ndarray):
-    """Starts a step."""
+  def _send(self):
+    """Starts a step with the actions in the arrays."""
 
   @abc.abstractmethod
   def _receive(self) -> Failures:
-    """Ends a step: fills rewards, outcomes, and the rows of the buffers."""
+    """Ends a step: the arrays are filled but for the rows that failed."""
 
   @abc.abstractmethod
   def _replace(self, index: int, seed: int):
@@ -134,7 +130,7 @@ class Batch(abc.ABC):
     for index, failure in failures:
       self._raise_if_closed()
       self._restart(index, failure)
-      self._outcomes[index] = base.Outcome.RESTARTED
+      self._arrays.outcomes[index] = base.Outcome.RESTARTED
 
   def _restart(self, index: int, failure: base.BrokenEnvironmentError):
     backoff_secs = _BACKOFF_SECS
@@ -221,14 +217,9 @@ class SerialEnvironments(Batch):
       for i, factory in enumerate(self._factories)
     ]
     spec = common_spec([e.spec for e in self._environments], level_names)
-    observation, final = (
-      observations.allocate(spec.observation, len(self._factories))
-      for _ in range(2)
-    )
-    super().__init__(level_names, spec, policy, observation, final)
-    self._leaves = tree.flatten(observation)
-    self._final_leaves = tree.flatten(final)
-    self._actions: np.ndarray | None = None
+    layout = buffers.Layout(spec, len(self._factories))
+    arrays = layout.buffers(bytearray(layout.num_bytes))
+    super().__init__(level_names, spec, policy, arrays)
     self._busy = threading.Lock()
 
   def close(self):
@@ -249,28 +240,21 @@ class SerialEnvironments(Batch):
       self._busy.release()
 
   def _reset_all(self) -> Failures:
-    return self._for_each(
-      lambda i: self._environments[i].reset(self._leaves, i)
-    )
+    return self._for_each(base.CheckedEnvironment.reset)
 
-  def _send(self, actions: np.ndarray):
-    self._actions = actions
+  def _send(self):
+    pass
 
   def _receive(self) -> Failures:
-    return self._for_each(self._step_one)
+    return self._for_each(base.CheckedEnvironment.step)
 
-  def _step_one(self, index: int):
-    self._rewards[index], self._outcomes[index] = self._environments[
-      index
-    ].step(self._actions[index], self._leaves, self._final_leaves, index)
-
-  def _for_each(self, function) -> Failures:
+  def _for_each(self, method) -> Failures:
     failures = []
     with self._busy:
       for index in range(self.num_envs):
         self._raise_if_closed()
         try:
-          function(index)
+          method(self._environments[index], self._arrays, index)
         except Exception as e:
           failure = self._broken(index, e)
           failure.__cause__ = e
@@ -286,7 +270,7 @@ class SerialEnvironments(Batch):
           self._factories[index], seed
         )
         common_spec([self.spec, self._environments[index].spec], ['', ''])
-        self._environments[index].reset(self._leaves, index)
+        self._environments[index].reset(self._arrays, index)
       except Exception as e:
         raise self._broken(index, e) from e
 
