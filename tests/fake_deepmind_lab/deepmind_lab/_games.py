@@ -25,6 +25,9 @@ CIRCLE = 3420  # Pixels of looking in a full turn: 57 a frame for a second.
 _VIEW = CIRCLE // 4  # Width of the view.
 _WALLS = 16
 _TURN = 60  # Pixels of looking that count as a choice.
+# Frames after an answer in which looking does not count: whoever holds actions
+# for 4 frames has not seen the next question yet.
+_REST = 3
 
 COLOURS = {
   'red': (200, 40, 40),
@@ -152,14 +155,18 @@ class _Choice(Game):
   def start(self, random):
     self._random = random
     self._trial()
+    self._rest = 0
 
   def _trial(self):
-    self._turned, self._frames = 0, 0
+    self._turned, self._frames, self._rest = 0, 0, _REST
     self._right = bool(self._random.integers(2))
     self._backdrop = self._random.integers(60, 196, 3, np.uint8)
 
   def _answer(self, action):
     """1 for the right answer, -1 for the wrong one, 0 for none yet."""
+    if self._rest > 0:
+      self._rest -= 1
+      return 0
     self._turned += action[_LOOK]
     if abs(self._turned) < _TURN:
       return 0
@@ -193,6 +200,10 @@ class RememberColour(_Choice):
   """Red: left, blue: right; shown first, asked after a gap, on green."""
 
   cue, gap, limit = 8, 12, 60  # Frames.
+
+  def _trial(self):
+    super()._trial()
+    self._rest = 0  # The cue is rest enough.
 
   def frame(self, action):
     self._frames += 1
