@@ -14,28 +14,39 @@
 """What `--level_name` means: which levels, and who makes their environments."""
 
 import difflib
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scalable_agent import config, structs
+from scalable_agent.atari import environment as atari_environment
 from scalable_agent.atari import games as atari_games
 from scalable_agent.atari import settings as atari_settings
 from scalable_agent.atari import vector as atari_vector
-from scalable_agent.envs import batches, catch
+from scalable_agent.envs import (
+  base,
+  batches,
+  catch,
+  gymnasium_adapter,
+  gymnasium_vector,
+  process,
+)
+
+MODES = ('train', 'test')
 
 _ATARI = 'atari/'
 _ATARI_57 = 'atari57'
 _CATCH = 'catch'
-MODES = ('train', 'test')
+_GYM = 'gym/'
 
 
 class Request(NamedTuple):
   """Environments that are asked for.
 
   level_names: `[E]`, what each of them plays.
-  base_seed: of the start of the run.
+  base_seed: of this start of the run.
   actor: index of the actor, for seeds and messages.
   """
 
@@ -49,12 +60,14 @@ class Task(NamedTuple):
 
   level_names: all levels, in the suite's order.
   frame_stack: how many of the newest frames the agent sees.
-  build: makes environments.
+  build: makes the environments of an actor.
+  factory: of single environments of a level, to look at: they can `render`.
   """
 
   level_names: tuple[str, ...]
   frame_stack: int
   build: Callable[[Request], structs.Environments]
+  factory: Callable[[str], base.Factory]
 
   def spec(self) -> structs.EnvironmentSpec:
     """What the agent sees and does; makes an environment to find out."""
@@ -75,10 +88,18 @@ def make_task(settings: config.Config, mode: str = 'train') -> Task:
   Raises:
     ValueError: the level is unknown, or the settings do not fit it.
   """
-  names = [n.strip() for n in settings.task.level_name.split(',')]
-  if names == [_CATCH]:
-    return _catch_task(settings)
-  if names == [_ATARI_57] or all(n.startswith(_ATARI) for n in names):
+  if mode not in MODES:
+    raise ValueError(f'mode is {mode!r}; choose train or test.')
+  names = tuple(n.strip() for n in settings.task.level_name.split(','))
+  if mode == 'train':
+    deal(names, settings.actor.num_actors, settings.actor.envs_per_actor)
+  if names == (_CATCH,):
+    return _single_task(settings, names, lambda _: catch.Catch)
+  if all(name.startswith(_GYM) for name in names):
+    return _gym_task(settings, names)
+  if names == (_ATARI_57,):
+    names = tuple(_ATARI + game for game in atari_games.GAMES)
+  if all(name.startswith(_ATARI) for name in names):
     return _atari_task(settings, names, mode)
   raise ValueError(
     f'level_name is {settings.task.level_name!r}, which is no level;'
@@ -122,27 +143,74 @@ def start_seed(seed: int, start: int, attempt: int = 0) -> int:
   return int(entropy.generate_state(1)[0])
 
 
-def _catch_task(settings):
+def _single_task(settings, names, factory):
+  """Levels whose environments are made one by one."""
+  backend = settings.actor.env_backend
+  if backend == 'vector':
+    raise ValueError(
+      f'env_backend is vector, but {names[0]} has no vector environment; '
+      'choose auto, process or serial.'
+    )
+
   def build(request):
-    return batches.SerialEnvironments(
-      [catch.Catch] * len(request.level_names),
+    kind, more = batches.SerialEnvironments, {}
+    if backend == 'process':
+      kind = process.ProcessEnvironments
+      more = {'timeout_secs': settings.actor.env_timeout_secs}
+    return kind(
+      [factory(name) for name in request.level_names],
       request.level_names,
       base_seed=request.base_seed,
       actor=request.actor,
       on_error=settings.actor.on_env_error,
       max_restarts=settings.actor.max_restarts,
+      **more,
     )
 
-  return Task((_CATCH,), 1, build)
+  return Task(names, 1, build, factory)
+
+
+def _gym_task(settings, names):
+  def factory(name):
+    return functools.partial(
+      gymnasium_adapter.make,
+      environment_id=name.removeprefix(_GYM),
+      gym_import=settings.task.gym_import,
+      num_action_repeats=settings.task.num_action_repeats or 1,
+      render_mode=None,
+    )
+
+  if settings.actor.env_backend != 'vector':
+    return _single_task(settings, names, factory)
+  if len(names) > 1:
+    raise ValueError(
+      'env_backend is vector, which plays one gym level at a time; choose '
+      'serial or process for several.'
+    )
+
+  def build(request):
+    return gymnasium_vector.make(
+      names[0].removeprefix(_GYM),
+      request.level_names,
+      gym_import=settings.task.gym_import,
+      base_seed=request.base_seed,
+      actor=request.actor,
+    )
+
+  return Task(names, 1, build, factory)
 
 
 def _atari_task(settings, names, mode):
-  if names == [_ATARI_57]:
-    names = [_ATARI + game for game in atari_games.GAMES]
-  games = [name.removeprefix(_ATARI) for name in names]
   protocol = atari_settings.from_task(
-    settings.task, several_games=len(games) > 1, evaluation=mode == 'test'
+    settings.task, several_games=len(names) > 1, evaluation=mode == 'test'
   )
+
+  def factory(name):
+    return functools.partial(_atari_game, name.removeprefix(_ATARI), protocol)
+
+  if settings.actor.env_backend not in ('auto', 'vector'):
+    task = _single_task(settings, names, factory)
+    return task._replace(frame_stack=settings.task.frame_stack)
 
   def build(request):
     return atari_vector.make(
@@ -154,7 +222,11 @@ def _atari_task(settings, names, mode):
       num_threads=settings.actor.env_threads,
     )
 
-  return Task(tuple(names), settings.task.frame_stack, build)
+  return Task(names, settings.task.frame_stack, build, factory)
+
+
+def _atari_game(game, protocol, seed):
+  return atari_environment.Atari(game, seed, protocol)
 
 
 def _nearest(name: str) -> str:

@@ -30,7 +30,7 @@ import config_flags
 from absl import flags
 
 from scalable_agent import config
-from scalable_agent.runtime import devices
+from scalable_agent.runtime import training
 
 flags.DEFINE_enum('mode', 'train', ['train', 'test'], 'Train or test.')
 flags.DEFINE_integer(
@@ -51,14 +51,14 @@ config_flags.define()
 
 def main(settings: config.Config) -> int:
   """Trains or tests; returns the exit code."""
-  devices.enable_onednn()
   if flags.FLAGS.mode == 'test':
     import evaluate
 
     return evaluate.test(settings, flags.FLAGS.test_num_episodes)
-  from scalable_agent.runtime import training
-
-  return training.train(settings, sys.argv, flags.FLAGS.stop_after_secs)
+  try:
+    return training.train(settings, sys.argv, flags.FLAGS.stop_after_secs)
+  except training.SettingsError as error:
+    config_flags.fail(str(error))
 
 
 if __name__ == '__main__':

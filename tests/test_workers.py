@@ -83,3 +83,13 @@ def test_a_signal_is_collected_and_the_next_one_is_as_before(signum):
     assert woken
     assert signal.getsignal(signum) is before
   assert signal.getsignal(signum) is before
+
+
+def test_stacks_show_where_a_thread_hangs():
+  pool = workers.Workers()
+  gate = threading.Event()
+  pool.start('stuck', gate.wait)
+  time.sleep(0.05)
+  assert 'stuck:' in pool.stacks()
+  assert 'in wait' in pool.stacks()
+  gate.set()

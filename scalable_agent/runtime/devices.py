@@ -13,10 +13,11 @@
 # limitations under the License.
 """Where things are computed: CPU, GPU or TPU, and oneDNN on x86 CPUs.
 
-TensorFlow is imported inside functions only, so that `enable_onednn` can be
-called before anything imports it.
+TensorFlow is imported inside functions only, so that `prepare` can be called
+before anything imports it.
 """
 
+import glob
 import os
 import platform
 import sys
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
   import tensorflow as tf
 
 _ONEDNN = 'TF_ENABLE_ONEDNN_OPTS'
+
+
+def prepare() -> None:
+  """Sets the environment for TensorFlow; call it before that is imported.
+
+  oneDNN is switched on, and without a GPU TensorFlow's own log is silenced:
+  it complains at length that there is none. What the user has set stays.
+  """
+  enable_onednn()
+  level = '1' if glob.glob('/dev/nvidia[0-9]*') else '3'
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', level)
 
 
 def enable_onednn() -> None:

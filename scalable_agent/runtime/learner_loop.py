@@ -45,7 +45,6 @@ class LearnerLoop:
     own: learner.Learner,
     store: params.ParamStore,
     log: episodes.EpisodeLog,
-    writer: metrics.MetricWriter,
     save: Callable[[], None],
   ):
     """Makes a loop and publishes the weights as they are.
@@ -55,14 +54,13 @@ class LearnerLoop:
       own: the learner, this loop's own from now on.
       store: where weights are published.
       log: finished episodes.
-      writer: where metrics go.
       save: writes a checkpoint.
     """
     self._settings = settings
     self._learner = own
     self._store = store
     self._log = log
-    self._writer = writer
+    self.writer: metrics.MetricWriter = metrics.NullWriter()
     self._save = save
     self.timers = timing.Timers()
     self.done = threading.Event()
@@ -115,7 +113,7 @@ class LearnerLoop:
     values = intervals.take(env_frames)
     values.update(extra_metrics)
     values.update(_episode_metrics(self._log))
-    self._writer.write(env_frames, values)
+    self.writer.write(env_frames, values)
 
   def _update(self, batch, intervals):
     with self.timers('update'):

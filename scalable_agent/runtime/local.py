@@ -77,7 +77,7 @@ class LocalRun:
     self,
     settings: config.Config,
     task: tasks.Task,
-    writer: metrics.MetricWriter,
+    spec: structs.EnvironmentSpec,
     saved: checkpoint.Saved | None = None,
   ):
     """Builds everything and starts nothing.
@@ -85,12 +85,12 @@ class LocalRun:
     Args:
       settings: of the run.
       task: what to play.
-      writer: where metrics go.
+      spec: of its environments.
       saved: checkpoint to continue from; None: a fresh run.
     """
     self._settings = settings
     self._task = task
-    self._spec = task.spec()
+    self._spec = spec
     self._start = 0
     self._checkpointer = checkpoint.Checkpointer(
       settings.run.logdir, keep=settings.run.checkpoints_kept
@@ -115,7 +115,7 @@ class LocalRun:
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
     self._workers = workers.Workers()
     self._loop = learner_loop.LearnerLoop(
-      settings, self._learner, store, self._episodes, writer, self._save
+      settings, self._learner, store, self._episodes, self._save
     )
     self._actors = actor_threads.ActorThreads(
       settings,
@@ -135,24 +135,27 @@ class LocalRun:
 
   def run(
     self,
-    stop_after_secs: float | None = None,
+    writer: metrics.MetricWriter,
     progress: metrics.MetricWriter | None = None,
+    stop_after_secs: float | None = None,
   ) -> Outcome:
     """Trains until the frames are used up or something ends the run.
 
     Args:
-      stop_after_secs: end, as if asked to, after so long; None: never.
+      writer: where metrics go.
       progress: told every second how far the run is; None: nobody is.
+      stop_after_secs: end, as if asked to, after so long; None: never.
 
     Returns:
       How it ended. A failure of any thread is raised instead, as
       `workers.WorkerFailedError` from the first exception.
     """
+    self._loop.writer = writer
     with signals.asking_to_stop(self._workers.wake) as received:
       try:
         self._actors.start()
         self._workers.start('learner', self._learn)
-        self._watch(stop_after_secs, received, progress)
+        self._watch(received, progress, stop_after_secs)
       finally:
         self._shut_down()
       self._workers.raise_failure()
@@ -210,7 +213,7 @@ class LocalRun:
       batches, self._intervals, self._frame_counts, self._workers.wake
     )
 
-  def _watch(self, stop_after_secs, received, progress):
+  def _watch(self, received, progress, stop_after_secs):
     """The main thread, until there is a reason to end."""
     speed = _Speed(self._learner.env_frames)
     start = time.monotonic()
@@ -238,7 +241,11 @@ class LocalRun:
       self._actors.close_environments()
       hanging = self._workers.join(_JOIN_SECS)
       if hanging:
-        logging.warning('Left behind, still running: %s', ', '.join(hanging))
+        logging.warning(
+          'Left behind, still running: %s\n%s',
+          ', '.join(hanging),
+          self._workers.stacks(),
+        )
         if 'learner' in hanging:
           return
     self._loop.report(self._intervals, self._frame_counts())

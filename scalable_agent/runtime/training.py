@@ -11,11 +11,15 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""A training run in its directory: resume, record, train, say how it went."""
+"""A training run in its directory: resume, record, train, say how it went.
+
+TensorFlow is imported late: what is wrong with the settings is said at once.
+"""
 
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from scalable_agent import (
   checkpoint,
@@ -26,9 +30,16 @@ from scalable_agent import (
   run_record,
   tasks,
 )
-from scalable_agent.runtime import local
+from scalable_agent.runtime import devices
+
+if TYPE_CHECKING:
+  from scalable_agent.runtime import local
 
 CSV_FILE = 'metrics.csv'
+
+
+class SettingsError(ValueError):
+  """The settings do not fit the task, the machine or the checkpoint."""
 
 
 def train(
@@ -48,33 +59,28 @@ def train(
     Exit code: 0, or 128 and the number of the signal that ended the run.
 
   Raises:
-    ValueError: the settings do not fit the task or the checkpoint.
+    SettingsError: nothing was started and nothing was written.
     workers.WorkerFailedError: something failed while running.
   """
   logdir = settings.run.logdir
-  saved = checkpoint.Checkpointer(logdir).restore()
-  env_frames = 0
-  if saved is not None:
-    env_frames = saved.counters['learner']['env_frames']
+  try:
+    saved = checkpoint.Checkpointer(logdir).restore()
+    env_frames = _trained_frames(saved)
     if env_frames >= settings.learner.total_environment_frames:
       print(
         f'{logdir} has trained {env_frames:,} frames, all that were asked for; '
         'raise --total_environment_frames to go on.'
       )
       return 0
+    run, writer = _build(settings, saved)
+  except ValueError as error:
+    raise SettingsError(str(error)) from error
+  if saved is not None:
     print(f'Resumed at frame {env_frames:,} from {saved.path}.')
-  task = tasks.make_task(settings)
-  writer = metrics.MultiWriter(
-    [
-      metrics.CsvWriter(os.path.join(logdir, CSV_FILE), env_frames),
-      metrics.TensorBoardWriter(logdir, env_frames),
-    ]
-  )
-  run = local.LocalRun(settings, task, writer, saved)
   run_record.record_start(logdir, settings, command or sys.argv, env_frames)
   progress = console.ConsoleWriter(settings.learner.total_environment_frames)
   try:
-    outcome = run.run(stop_after_secs, progress)
+    outcome = run.run(writer, progress, stop_after_secs)
   finally:
     progress.close()
     writer.close()
@@ -82,7 +88,29 @@ def train(
   return 0 if outcome.signum is None else 128 + outcome.signum
 
 
-def _say_how_it_went(outcome: local.Outcome, logdir: str) -> None:
+def _trained_frames(saved: checkpoint.Saved | None) -> int:
+  return 0 if saved is None else saved.counters['learner']['env_frames']
+
+
+def _build(settings, saved):
+  """The run and its writer. The fast checks of the settings come first."""
+  task = tasks.make_task(settings)
+  spec = task.spec()
+  devices.prepare()
+  from scalable_agent.runtime import local
+
+  run = local.LocalRun(settings, task, spec, saved)
+  logdir, env_frames = settings.run.logdir, _trained_frames(saved)
+  writer = metrics.MultiWriter(
+    [
+      metrics.CsvWriter(os.path.join(logdir, CSV_FILE), env_frames),
+      metrics.TensorBoardWriter(logdir, env_frames),
+    ]
+  )
+  return run, writer
+
+
+def _say_how_it_went(outcome: 'local.Outcome', logdir: str) -> None:
   print(
     f'Trained {outcome.env_frames:,} frames, in this start '
     f'{outcome.rates["frames_per_sec"]:,.0f} frames/s.'

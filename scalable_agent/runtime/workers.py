@@ -13,8 +13,10 @@
 # limitations under the License.
 """Worker threads whose first exception reaches the main thread."""
 
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from scalable_agent import structs
@@ -83,6 +85,15 @@ class Workers:
     for thread in self._threads:
       thread.join(max(0.0, deadline - time.monotonic()))
     return [t.name for t in self._threads if t.is_alive()]
+
+  def stacks(self) -> str:
+    """Where each thread that still runs is, for a log."""
+    frames = sys._current_frames()
+    return '\n'.join(
+      f'{thread.name}:\n' + ''.join(traceback.format_stack(frame))
+      for thread in self._threads
+      if (frame := frames.get(thread.ident)) is not None
+    )
 
   def _run(self, name, function):
     try:
