@@ -69,7 +69,7 @@ class LabEnvironment(dm_env.Environment):
     self._num_level_seeds = num_level_seeds or 2**31 - 1
     self._schedule = schedule or (lambda progress: {})
     self._progress = progress or curriculum.Progress()
-    self._observation: dict[str, Any] | None = None
+    self._observation: dict[str, Any] = {}
     self._closed = False
     self._needs_reset = True
     self.seed(seed)
@@ -135,6 +135,12 @@ class LabEnvironment(dm_env.Environment):
     """Spec of the action set."""
     return self._actions.spec
 
+  def render(self) -> np.ndarray:
+    """The frame last seen, `[height, width, 3]` uint8, for films."""
+    if not self._observation:
+      raise RuntimeError('There is no frame before the first reset.')
+    return self._observation[FRAME]
+
   def close(self) -> None:
     """Closes the Lab and removes its files. May be called twice."""
     self._closed = True
@@ -145,11 +151,8 @@ class LabEnvironment(dm_env.Environment):
     return dm_env.termination(reward, self._repeat_observation())
 
   def _repeat_observation(self) -> dict[str, Any]:
-    observation = self._observation or {}
-    return {
-      key: value.copy() if isinstance(value, np.ndarray) else value
-      for key, value in observation.items()
-    }
+    # A copy: nobody expects two time steps to share a frame.
+    return self._observation | {FRAME: self.render().copy()}
 
   def _observe(self) -> dict[str, Any]:
     seen = self._lab.observations()
