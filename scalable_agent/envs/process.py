@@ -138,7 +138,7 @@ class ProcessEnvironments(batches.Batch):
     return failures
 
   def _replace(self, index: int, seed: int):
-    _end([self._processes[index]], grace_secs=0)
+    _end([self._processes[index]])
     process = self._processes[index] = self._process(index, seed)
     deadline = time.monotonic() + self._timeout_secs
     try:
@@ -224,6 +224,13 @@ class _Process:
     if answer != worker.DONE:
       raise base.BrokenEnvironmentError(f'its process {self._death()}.')
 
+  def ask_to_end(self):
+    """Ends the socket, so that the process closes its environment and ends."""
+    try:
+      self._connection.shutdown(socket.SHUT_WR)
+    except OSError:
+      pass
+
   def end(self, deadline: float):
     """Waits until the process has ended, or kills it and what it started."""
     try:
@@ -286,12 +293,11 @@ def check_picklable(factory: base.Factory, level_name: str):
     )
 
 
-def _end(processes, grace_secs=_CLOSE_SECS):
-  """Ends processes: first asks, then kills what is left."""
-  deadline = time.monotonic() + grace_secs
-  if grace_secs:
-    for process in processes:
-      process.tell(worker.CLOSE)
+def _end(processes):
+  """Ends processes: first asks, then kills what is left after a while."""
+  deadline = time.monotonic() + _CLOSE_SECS
+  for process in processes:
+    process.ask_to_end()
   for process in processes:
     process.end(deadline)
 

@@ -14,8 +14,8 @@
 """What runs in an environment's own process; see `process` for the other end.
 
 The two talk through a socket: one byte per command and per answer, text and
-pickles with their length before them. All that is large or frequent lies in
-shared memory.
+pickles with their length before them; its end means the end. All that is large
+or frequent lies in shared memory.
 """
 
 import mmap
@@ -34,11 +34,11 @@ from scalable_agent.envs import base, buffers
 
 RESET = b'r'
 STEP = b's'
-CLOSE = b'c'
 DONE = b'd'
 FAILED = b'f'
 
 _LENGTH = struct.Struct('<Q')
+_ENDS = (BrokenPipeError, ConnectionResetError, EOFError)
 
 
 class Setup(NamedTuple):
@@ -76,7 +76,7 @@ def _receive(connection, length):
 
 
 def main(connection_fd: int, memory_fd: int, lifeline_fd: int):
-  """Serves one environment until told to close, or until the parent is gone.
+  """Serves one environment until the socket ends, then closes it.
 
   Args:
     connection_fd: The socket.
@@ -88,8 +88,8 @@ def main(connection_fd: int, memory_fd: int, lifeline_fd: int):
   connection = socket.socket(fileno=connection_fd)
   try:
     _serve(connection, memory_fd)
-  except (BrokenPipeError, ConnectionResetError, EOFError):
-    # The parent is gone, and nobody is left to tell.
+  except _ENDS:
+    # Nobody is left to tell.
     sys.exit(1)
 
 
@@ -103,7 +103,7 @@ def _serve(connection, memory_fd):
     layout = pickle.loads(receive_block(connection))
     memory = mmap.mmap(memory_fd, layout.num_bytes)
     _play(connection, environment, layout.buffers(memory), setup.row)
-  except (BrokenPipeError, ConnectionResetError, EOFError):
+  except _ENDS:
     raise
   except BaseException:
     connection.sendall(FAILED)
@@ -121,8 +121,6 @@ def _play(connection, environment, arrays: buffers.Buffers, row: int):
   while True:
     command = connection.recv(1)
     if not command:
-      raise EOFError
-    if command == CLOSE:
       return
     methods[command](arrays, row)
     connection.sendall(DONE)
