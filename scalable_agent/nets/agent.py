@@ -148,36 +148,42 @@ class Agent(keras.Model):
       The output for each slot, and the state after the last.
     """
     core_state = CoreState(*core_state)
+    actions, reward, done, first = map(
+      tf.convert_to_tensor,
+      (actions, env_outputs.reward, env_outputs.done, env_outputs.first),
+    )
     leaves = self._layout.checked(env_outputs.observation)
+    _check_axes(
+      actions=actions,
+      reward=reward,
+      done=done,
+      first=first,
+      **{
+        f'observation {observations.name_of(path)}': leaf
+        for path, leaf in leaves.items()
+      },
+    )
     frames = ()
     if self._stacked_path is not None:
       leaves[self._stacked_path], frames = frame_stack_lib.stack(
         leaves[self._stacked_path],
-        tf.convert_to_tensor(env_outputs.first),
+        first,
         tf.convert_to_tensor(core_state.frames),
       )
-    done = tf.convert_to_tensor(env_outputs.done)
-    time_and_batch = tf.shape(done)
-    features = self._features(
-      {path: _fold(leaf) for path, leaf in leaves.items()},
-      _fold(tf.convert_to_tensor(env_outputs.reward)),
-      _fold(tf.convert_to_tensor(actions)),
-    )
+    leaves = {path: _fold(leaf) for path, leaf in leaves.items()}
+    features = self._features(leaves, _fold(reward), _fold(actions))
     lstm_state = ()
     if self.core is not None:
-      features, lstm_state = self.core.unroll(
-        _unfold(features, time_and_batch, done.shape),
+      outputs, lstm_state = self.core.unroll(
+        _unfold(features, done),
         done,
         lstm.LSTMState(*map(tf.convert_to_tensor, core_state.lstm)),
       )
-      features = _fold(features)
+      features = _fold(outputs)
     features = tf.cast(features, tf.float32)
     output = NetOutput(
-      policy_logits=self.policy_logits(features),
-      baseline=tf.squeeze(self.baseline(features), axis=-1),
-    )
-    output = NetOutput(
-      *(_unfold(leaf, time_and_batch, done.shape) for leaf in output)
+      policy_logits=_unfold(self.policy_logits(features), done),
+      baseline=_unfold(tf.squeeze(self.baseline(features), axis=-1), done),
     )
     return output, CoreState(lstm_state, frames)
 
@@ -282,9 +288,19 @@ def _fold(values):
   return tf.reshape(values, tf.concat([[-1], tf.shape(values)[2:]], axis=0))
 
 
-def _unfold(values, time_and_batch, static_time_and_batch):
-  """`[T * B, ...]` to `[T, B, ...]`."""
+def _unfold(values, like):
+  """`[T * B, ...]` to `[T, B, ...]`, with `T` and `B` of `like`."""
   inner = values.shape[1:]
-  shape = tf.concat([time_and_batch, inner], axis=0)
-  unfolded = tf.reshape(values, shape)
-  return tf.ensure_shape(unfolded, [*static_time_and_batch, *inner])
+  shape = tf.concat([tf.shape(like)[:2], inner], axis=0)
+  return tf.ensure_shape(tf.reshape(values, shape), [*like.shape[:2], *inner])
+
+
+def _check_axes(**inputs):
+  """Raises unless all inputs agree on their first two axes, `[T, B]`."""
+  axes = [values.shape[:2] for values in inputs.values()]
+  if all(a.rank == 2 and a.is_compatible_with(axes[0]) for a in axes):
+    return
+  given = ', '.join(f'{name} {value.shape}' for name, value in inputs.items())
+  raise ValueError(
+    f'The inputs must all begin with the same axes [T, B]; given were {given}.'
+  )

@@ -55,29 +55,45 @@ class InstructionEncoder(keras.layers.Layer):
   def call(self, instructions: tf.Tensor) -> tf.Tensor:
     """`[N, 64]` float32 features of `instructions` `[N]` strings."""
     words = tf.compat.v1.string_split(instructions, sep=' ')
-    num_instructions = tf.size(instructions)
+    num_instructions, num_words = tf.unstack(words.dense_shape)
+    # Time-major. What pads short instructions is the empty word, and is never
+    # consumed.
+    buckets = tf.tensor_scatter_nd_update(
+      tf.fill([num_words, num_instructions], _hash('')),
+      words.indices[:, ::-1],
+      _hash(words.values),
+    )
+    embeddings = _sum_repeated(tf.convert_to_tensor(self.embeddings))
+    embedded = tf.gather(embeddings, buckets)
+    # The loop wants one step at least, also where nobody says a word.
+    padding = tf.cast(tf.equal(num_words, 0), tf.int32)
+    embedded = tf.pad(embedded, [[0, padding], [0, 0], [0, 0]])
     lengths = tf.math.bincount(
       tf.cast(words.indices[:, 0], tf.int32),
-      minlength=num_instructions,
-      maxlength=num_instructions,
+      minlength=tf.size(instructions),
+      maxlength=tf.size(instructions),
     )
-    buckets = tf.sparse.to_dense(
-      tf.SparseTensor(
-        words.indices,
-        tf.strings.to_hash_bucket_fast(words.values, NUM_HASH_BUCKETS),
-        words.dense_shape,
-      )
-    )
-    embeddings = _densify_gradient(tf.convert_to_tensor(self.embeddings))
-    # Time-major. What pads short instructions is never consumed.
-    embedded = tf.gather(embeddings, tf.transpose(buckets))
     return self.lstm.last_output(embedded, lengths)
 
 
-@tf.custom_gradient
-def _densify_gradient(embeddings):
-  """The identity. Words that repeat arrive in the gradient as one sum.
+def _hash(words):
+  return tf.strings.to_hash_bucket_fast(words, NUM_HASH_BUCKETS)
 
-  A gradient in slices holds a row per occurrence; its norm would be wrong.
+
+@tf.custom_gradient
+def _sum_repeated(embeddings):
+  """The identity. In the gradient, the rows of a repeated word are summed.
+
+  The gradient stays `tf.IndexedSlices`, for TensorFlow 1's RMSProp leaves the
+  slots of unread words alone; but with a row per occurrence its norm would be
+  wrong.
   """
-  return tf.identity(embeddings), tf.convert_to_tensor
+
+  def gradient(d_embedded):
+    rows, segments = tf.unique(d_embedded.indices)
+    values = tf.math.unsorted_segment_sum(
+      d_embedded.values, segments, tf.size(rows)
+    )
+    return tf.IndexedSlices(values, rows, d_embedded.dense_shape)
+
+  return tf.identity(embeddings), gradient

@@ -68,9 +68,17 @@ class Conv2D(keras.layers.Layer):
     )
     self.built = True
 
-  def call(self, inputs: tf.Tensor) -> tf.Tensor:
-    """`[N, H', W', F]`."""
+  def call(
+    self, inputs: tf.Tensor, residual: tf.Tensor | None = None
+  ) -> tf.Tensor:
+    """`[N, H', W', F]`: the convolution, plus `residual` if given.
+
+    The residual goes in before the bias. After it, TensorFlow 2.21 tries to
+    fuse convolution, bias and sum, fails, and then fuses nothing in the graph.
+    """
     outputs = tf.nn.conv2d(inputs, self.kernel, self._stride, self._padding)
+    if residual is not None:
+      outputs += residual
     return tf.nn.bias_add(outputs, self.bias)
 
 

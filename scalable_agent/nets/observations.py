@@ -40,6 +40,11 @@ class Features(NamedTuple):
   instruction: tf.Tensor | None
 
 
+def name_of(path: tuple[Any, ...]) -> str:
+  """Path of a leaf, for people."""
+  return '.'.join(map(str, path)) or 'itself'
+
+
 class Layout:
   """What an observation consists of, read off its spec once.
 
@@ -53,7 +58,7 @@ class Layout:
     strings = [p for p, leaf in self._leaves.items() if _is_string(leaf)]
     if len(strings) > 1 or any(self._leaves[p].shape for p in strings):
       raise ValueError(
-        f'The observation has strings at {", ".join(map(_name, strings))}; '
+        f'The observation has strings at {", ".join(map(name_of, strings))}; '
         'at most one, of shape [], can be the instruction.'
       )
     self._instruction = strings[0] if strings else None
@@ -105,8 +110,8 @@ class Layout:
     }
     if leaves.keys() != self._leaves.keys():
       raise ValueError(
-        f'The observation has {", ".join(map(_name, leaves))}, but its spec '
-        f'declares {", ".join(map(_name, self._leaves))}; they must be equal.'
+        f'The observation has {", ".join(map(name_of, leaves))}, but its spec '
+        f'declares {", ".join(map(name_of, self._leaves))}; they must be equal.'
       )
     for path, leaf in leaves.items():
       declared = self._leaves[path]
@@ -114,13 +119,13 @@ class Layout:
       given = leaf.shape[2:]
       if leaf.dtype != dtype or not given.is_compatible_with(declared.shape):
         raise ValueError(
-          f'Observation {_name(path)} is {leaf.dtype.name} of shape '
+          f'Observation {name_of(path)} is {leaf.dtype.name} of shape '
           f'{tuple(given)}, but its spec declares {dtype.name} of shape '
           f'{tuple(declared.shape)}; correct the one or the other.'
         )
     return leaves
 
-  def features(self, leaves: dict[Any, tf.Tensor], dtype: tf.DType) -> Features:
+  def features(self, leaves: dict[Any, tf.Tensor], dtype: str) -> Features:
     """Decodes `checked` leaves with one leading axis; numbers in `dtype`."""
     images, vectors = [], []
     for path, leaf in leaves.items():
@@ -159,7 +164,3 @@ def _is_image(spec: specs.Array) -> bool:
   if spec.dtype == np.uint8:
     return len(spec.shape) in (2, 3)
   return np.issubdtype(spec.dtype, np.floating) and len(spec.shape) == 3
-
-
-def _name(path):
-  return '.'.join(map(str, path)) or 'itself'

@@ -46,7 +46,7 @@ class ResidualBlock(keras.layers.Layer):
   def call(self, inputs: tf.Tensor) -> tf.Tensor:
     """`[N, H, W, C]`, as `inputs`."""
     outputs = self.conv_0(tf.nn.relu(inputs))
-    return inputs + self.conv_1(tf.nn.relu(outputs))
+    return self.conv_1(tf.nn.relu(outputs), residual=inputs)
 
 
 class ResidualSection(keras.layers.Layer):
