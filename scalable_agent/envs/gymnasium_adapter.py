@@ -14,6 +14,8 @@
 """One Gymnasium environment as a `dm_env.Environment`."""
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -136,11 +138,13 @@ def make(
     The environment.
   """
   import_module(gym_import)
+  # Not every environment knows the argument.
+  rendering = {} if render_mode is None else {'render_mode': render_mode}
   env = registered(
     gymnasium.make,
     environment_id,
     gym_import,
-    render_mode=render_mode,
+    **rendering,
     # What the checker would say, `base.CheckedEnvironment` says.
     disable_env_checker=True,
   )
@@ -151,12 +155,16 @@ def import_module(gym_import: str):
   """Imports the module that registers a user's environments, if named."""
   if not gym_import:
     return
+  # Scripts lie elsewhere than the users' own modules, which stand where they
+  # stand themselves.
+  if os.getcwd() not in sys.path:
+    sys.path.append(os.getcwd())
   try:
     importlib.import_module(gym_import)
-  except ModuleNotFoundError as e:
+  except ImportError as e:
     raise ValueError(
-      f'--gym_import={gym_import} cannot be imported ({e}); name a module that '
-      'Python finds, as in `import my_package.my_environments`.'
+      f'--gym_import={gym_import} cannot be imported ({e}); name a module '
+      'that can be, of this folder or of PYTHONPATH, without `.py`.'
     ) from e
 
 

@@ -87,8 +87,8 @@ def action_converter(space: spaces.Space) -> Callable[[Any], Any]:
     def to_box(action):
       action = np.asarray(action, space.dtype)
       # The agent's are flat; what stands before their one axis is the batch.
-      action = action.reshape(*action.shape[:-1], *space.shape)
-      return np.clip(action, space.low, space.high)
+      action = action.reshape((*action.shape[:-1], *space.shape))
+      return np.asarray(np.clip(action, space.low, space.high))
 
     return to_box
   start = np.asarray(space.start, space.dtype)
