@@ -45,17 +45,8 @@ def compute_policy_gradient_loss(
   Returns:
     Scalar float32, `-sum(advantages * log pi(actions))`.
   """
-  logits = shapes.to_float(logits)
-  actions = shapes.require(
-    tf.cast(tf.convert_to_tensor(actions), tf.int32),
-    'actions',
-    shapes.shape_of(logits).part(0, -1),
-    f'the shape of logits, {logits.shape}, without its last axis',
-  )
-  cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-    labels=actions, logits=logits
-  )
-  return _weighted_sum(cross_entropy, advantages)
+  log_probs = shapes.categorical_log_probs(logits, actions, 'logits')
+  return _weighted_sum(-log_probs, advantages)
 
 
 def policy_gradient_loss(

@@ -99,7 +99,30 @@ def require(
   return _require_later(tensor, name, expected, reason, spread_from)
 
 
-def log_probs(distribution: Any, actions: tf.Tensor, name: str) -> tf.Tensor:
+def categorical_log_probs(logits: Any, actions: Any, name: str) -> tf.Tensor:
+  """Log-probabilities of actions under a softmax policy.
+
+  Args:
+    logits: `[..., A]`, unnormalized log-probabilities of A actions.
+    actions: `[...]` integers from 0 to A - 1.
+    name: what the caller knows the logits by.
+
+  Returns:
+    `[...]` float32.
+  """
+  logits = to_float(logits)
+  actions = require(
+    tf.cast(tf.convert_to_tensor(actions), tf.int32),
+    'actions',
+    shape_of(logits).part(0, -1),
+    f'the shape of {name}, {logits.shape}, without its last axis',
+  )
+  return -tf.nn.sparse_softmax_cross_entropy_with_logits(
+    labels=actions, logits=logits
+  )
+
+
+def log_probs(distribution: Any, actions: Any, name: str) -> tf.Tensor:
   """Log-probabilities of actions, one for each member of the batch.
 
   Args:

@@ -255,14 +255,12 @@ def from_importance_weights(
     cs = _clipped(rhos, clip_c_threshold, 'clip_c_threshold')
     cs *= _scalar(lambda_, 'lambda_')
     clipped_rhos = _clipped(rhos, clip_rho_threshold, 'clip_rho_threshold')
-    clipped_pg_rhos = _clipped(
-      rhos, clip_pg_rho_threshold, 'clip_pg_rho_threshold'
-    )
+    pg_rhos = _clipped(rhos, clip_pg_rho_threshold, 'clip_pg_rho_threshold')
 
     deltas = clipped_rhos * steps.advantages_over(steps.values)
     corrections = recurrence.solve_backwards(steps.decays(cs), deltas, method)
     vs = steps.values + corrections
-    pg_advantages = clipped_pg_rhos * steps.advantages_over(vs)
+    pg_advantages = pg_rhos * steps.advantages_over(vs)
     return VTraceReturns(
       vs=tf.stop_gradient(vs), pg_advantages=tf.stop_gradient(pg_advantages)
     )
@@ -298,68 +296,47 @@ class _Steps(NamedTuple):
     return decays
 
 
-def _checked_steps(
-  values, bootstrap_value, truncations, truncation_values, **like_values
-):
+def _checked_steps(bootstrap_value, truncations, truncation_values, **steps):
   if (truncations is None) != (truncation_values is None):
     raise ValueError(
       'truncations and truncation_values belong together, but only one of them '
       'was given; give both, or neither.'
     )
-  values = shapes.to_float(values)
-  expected, reason = shapes.shape_of(values), 'the shape of values'
-
-  def require(tensor, name, convert=shapes.to_float):
-    spread_from = 2 if name in _OF_THE_POLICY else None
-    return shapes.require(
-      convert(tensor), name, expected, reason, spread_from=spread_from
-    )
-
-  steps = {name: require(x, name) for name, x in like_values.items()}
+  steps = {name: shapes.to_float(x) for name, x in steps.items()}
   if truncations is not None:
-    truncations = require(truncations, 'truncations', _to_bool)
-    truncation_values = require(truncation_values, 'truncation_values')
-  bootstrap_value = shapes.require(
+    steps['truncations'] = _to_bool(truncations)
+    steps['truncation_values'] = shapes.to_float(truncation_values)
+
+  values = steps['values']
+  expected = shapes.shape_of(values)
+  checked = dict.fromkeys(_Steps._fields)
+  for name, tensor in steps.items():
+    checked[name] = shapes.require(
+      tensor,
+      name,
+      expected,
+      'the shape of values',
+      spread_from=2 if name in _OF_THE_POLICY else None,
+    )
+  checked['bootstrap_value'] = shapes.require(
     shapes.to_float(bootstrap_value),
     'bootstrap_value',
     expected.part(1),
     f'the shape of values, {values.shape}, without time',
   )
-  return _Steps(
-    values=values,
-    bootstrap_value=bootstrap_value,
-    truncations=truncations,
-    truncation_values=truncation_values,
-    **steps,
-  )
+  return _Steps(**checked)
 
 
 def _from_log_probs(behaviour, target, **steps_and_options):
   log_rhos = target - behaviour
   returns = from_importance_weights(log_rhos, **steps_and_options)
-  return VTraceFromLogitsReturns(
-    vs=returns.vs,
-    pg_advantages=returns.pg_advantages,
-    log_rhos=log_rhos,
-    behaviour_action_log_probs=behaviour,
-    target_action_log_probs=target,
-  )
+  return VTraceFromLogitsReturns(*returns, log_rhos, behaviour, target)
 
 
 def _categorical_log_probs(logits, actions, name):
   logits = shapes.to_float(logits)
-  actions = tf.cast(tf.convert_to_tensor(actions), tf.int32)
   shapes.require_rank(logits, name, 3, '[T, B, A]')
-  shapes.require_rank(actions, 'actions', 2, '[T, B]')
-  actions = shapes.require(
-    actions,
-    'actions',
-    shapes.shape_of(logits).part(0, -1),
-    f'the shape of {name}, {logits.shape}, without its last axis',
-  )
-  return -tf.nn.sparse_softmax_cross_entropy_with_logits(
-    labels=actions, logits=logits
-  )
+  return shapes.categorical_log_probs(logits, actions, name)
 
 
 def _to_bool(truncations):

@@ -43,6 +43,7 @@ LAYERS = (
     'losses',
     'nets',
     'optimizers',
+    'recurrence',
     'shapes',
     'vtrace_tf',
   },
@@ -72,7 +73,7 @@ NEIGHBOURS = {
   'losses': {'shapes'},
   'metrics': {'files'},
   'run_record': {'config', 'files'},
-  'vtrace_tf': {'shapes'},
+  'vtrace_tf': {'recurrence', 'shapes'},
 }
 
 # Who may import what from outside, relative to the root; all others may not.

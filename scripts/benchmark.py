@@ -1,0 +1,72 @@
+# Copyright 2026 The scalable_agent Authors.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     https://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Measures a part of the system and prints one JSON object a line.
+
+    python scripts/benchmark.py PART [--flags]
+
+`python scripts/benchmark.py PART --help` says what is measured, and how.
+"""
+
+import importlib
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+import benchmarks
+import config_flags
+from absl import app, flags
+
+# Before TensorFlow is imported: on some CPUs it leaves oneDNN off by itself.
+os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
+
+
+def parts() -> list[str]:
+  """Names of what can be measured: the modules of `benchmarks`."""
+  return [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+
+
+def parse(argv: Sequence[str]) -> ModuleType:
+  """The part that the command line names, its flags defined and parsed."""
+  name = argv[1] if len(argv) > 1 else ''
+  if name.lstrip('-') in ('help', 'helpshort', 'helpfull'):
+    print(f'{__doc__}\nPARTs: {", ".join(parts())}')
+    sys.exit(0)
+  if name not in parts():
+    config_flags.fail(
+      f'{name!r} is no part; choose one of {", ".join(parts())}.'
+    )
+  part = importlib.import_module(f'benchmarks.{name}')
+  part.define_flags(flags.FLAGS)
+  flags.adopt_module_key_flags(part, flags.FLAGS)
+  # What absl prints for --help.
+  sys.modules['__main__'].__doc__ = part.__doc__
+  surplus = config_flags.parse([argv[0], *argv[2:]])[1:]
+  if surplus:
+    config_flags.fail(
+      f'{surplus[0]!r} is not a flag; flags look like --name=value.'
+    )
+  return part
+
+
+def main(part: ModuleType) -> None:
+  """Prints each measurement as soon as it is there."""
+  for measurement in part.measure(flags.FLAGS):
+    print(json.dumps(measurement), flush=True)
+
+
+if __name__ == '__main__':
+  app.run(main, flags_parser=parse)
