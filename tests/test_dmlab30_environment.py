@@ -400,9 +400,10 @@ def test_temporary_folder_goes_with_the_environment(calls):
 
 
 def test_temporary_folder_goes_if_lab_is_not_made():
-  with pytest.raises(RuntimeError, match='Invalid setting'):
+  with pytest.raises(RuntimeError, match='Invalid setting') as error:
     factory(config={'nonsense': 1})(seed=1)
   assert os.listdir(tempfile.gettempdir()) == []
+  del error  # Kept until here, and with it all that it points to.
 
 
 _HOLD = """
@@ -450,6 +451,24 @@ def test_folder_of_a_killed_process_goes_with_the_next_environment():
     assert os.listdir(left)  # In use, and untouched.
   temp_folders.remove_abandoned(root)
   assert os.listdir(root) == []
+
+
+_FORK = """
+import os
+from scalable_agent.dmlab30 import temp_folders
+folder = temp_folders.TempFolder()
+child = os.fork()
+if child:
+  os.waitpid(child, 0)
+  print(os.path.isdir(folder.path))
+folder.close()
+"""
+
+
+def test_a_forked_process_leaves_the_folder_to_its_parent():
+  told = subprocess.check_output([sys.executable, '-c', _FORK], text=True)
+  assert told == 'True\n'
+  assert os.listdir(tempfile.gettempdir()) == []
 
 
 def test_a_strangers_folder_is_left_alone(tmp_path):

@@ -51,7 +51,9 @@ class TempFolder:
       lock = _try_lock(handle)
     self.path = lock_path.removesuffix(_LOCK)
     os.mkdir(self.path, 0o700)
-    self._finalizer = weakref.finalize(self, _remove, self.path, lock)
+    self._finalizer = weakref.finalize(
+      self, _remove_own, self.path, lock, os.getpid()
+    )
 
   def close(self) -> None:
     """Removes the folder and all in it. May be called twice."""
@@ -60,6 +62,8 @@ class TempFolder:
 
 def remove_abandoned(parent: str) -> None:
   """Removes folders in `parent` whose owner ended without removing them."""
+  if fcntl is None:
+    return
   for name in os.listdir(parent):
     if not (name.startswith(PREFIX) and name.endswith(_LOCK)):
       continue
@@ -87,6 +91,11 @@ def _try_lock(handle: int) -> int | None:
     pass
   os.close(handle)
   return None
+
+
+def _remove_own(path: str, lock: int, owner: int) -> None:
+  if os.getpid() == owner:  # A forked process has it from its parent.
+    _remove(path, lock)
 
 
 def _remove(path: str, lock: int) -> None:
