@@ -618,10 +618,11 @@ def test_key_depends_on_all_that_makes_the_map(lab):
   for level, config in (
     (COMPILED, {}),
     (COMPILED, {'mixerSeed': '7'}),
+    (COMPILED, {'mazeWidth': '21'}),
     ('contributed/dmlab30/lasertag_one_opponent_small', {}),
   ):
     make(lab, level, config, level_cache=cache).reset(seed=5)
-  assert len(cache.files) == 3
+  assert len(cache.files) == 4
   assert 'aas' in [key.split('_')[-2] for key in cache.files]
 
 

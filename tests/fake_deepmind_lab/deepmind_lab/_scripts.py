@@ -62,7 +62,23 @@ class Script:
 
 
 def _ring(**kwargs):
-  return lambda: _games.RingWorld(**kwargs)
+  """A game that its script's own settings do not change, but for its map."""
+  return lambda **params: _games.RingWorld(**kwargs)
+
+
+# Of `factories/explore/factory.lua`; the levels change some of the values.
+_EXPLORE_PARAMS = (
+  ('decalFrequency', 0.1),
+  ('extraConnectionProbability', 0.0),
+  ('maxVariations', 1.0),
+  ('mazeHeight', 11.0),
+  ('mazeWidth', 11.0),
+  ('objectCount', 4.0),
+  ('roomCount', 4.0),
+  ('roomMaxSize', 5.0),
+  ('roomMinSize', 3.0),
+  ('spawnCount', 5.0),
+)
 
 
 def _suite():
@@ -115,9 +131,11 @@ def _suite():
   for line in table.strip().splitlines():
     name, seconds, *flags = line.split()
     flags = ''.join(flags)
+    family = name.split('_')[0]
     scripts['contributed/dmlab30/' + name] = Script(
-      families[name.split('_')[0]],
+      families[family],
       float(seconds),
+      params=_EXPLORE_PARAMS if family == 'explore' else (),
       held_out='h' in flags,
       dataset='d' in flags,
       compiles='c' in flags,
