@@ -320,9 +320,10 @@ def test_action_outside_the_set_is_refused(action_set, wrong):
 
 
 def test_level_with_other_actions_is_refused_when_made():
-  with pytest.raises(ValueError, match='SELECT_GADGET'):
+  with pytest.raises(ValueError, match='SELECT_GADGET') as error:
     factory(config={'gadgetSelect': True})(seed=1)
   assert not os.listdir(tempfile.gettempdir())
+  del error  # Kept until here, and with it all that it points to.
 
 
 # ---- Test mode.
