@@ -135,16 +135,28 @@ def _flag(field: dataclasses.Field) -> flags.Flag:
   )
 
 
-def build(flag_values: flags.FlagValues = flags.FLAGS) -> config_lib.Config:
+def build(
+  flag_values: flags.FlagValues = flags.FLAGS,
+  base: config_lib.Config | None = None,
+) -> config_lib.Config:
   """Returns the configuration that the parsed flags ask for.
+
+  Args:
+    flag_values: the flags.
+    base: settings of flags that were not given; None: their defaults.
 
   Raises:
     ValueError: a value is out of range; the sentence says which and why.
   """
   sections = {}
   for name, section in SECTIONS.items():
-    names = [field.name for field in dataclasses.fields(section)]
-    sections[name] = section(**{n: flag_values[n].value for n in names})
+    values = {}
+    for field in dataclasses.fields(section):
+      flag = flag_values[field.name]
+      values[field.name] = flag.value
+      if base is not None and not flag.present:
+        values[field.name] = getattr(getattr(base, name), field.name)
+    sections[name] = section(**values)
   return config_lib.Config(**sections)
 
 
@@ -188,13 +200,13 @@ def fail(message: str) -> NoReturn:
 def run(main: Callable[[config_lib.Config], int | None]) -> None:
   """Reads the command line, calls `main(config)` and exits with its result."""
 
-  def start(argv: list[str]) -> int | None:
-    if argv[1:]:
-      fail(f'{argv[1]!r} is not a flag; flags look like --name=value.')
+  def read(argv: Sequence[str]) -> config_lib.Config:
+    arguments = parse(argv)[1:]
+    if arguments:
+      fail(f'{arguments[0]!r} is not a flag; flags look like --name=value.')
     try:
-      config = build()
+      return build()
     except ValueError as error:
       fail(f'--{error}')
-    return main(config)
 
-  app.run(start, flags_parser=parse)
+  app.run(main, flags_parser=read)

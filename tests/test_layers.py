@@ -59,6 +59,7 @@ LAYERS = (
     'params',
     'queues',
     'tasks',
+    'video',
   },
   {'runtime'},
 )
@@ -70,9 +71,11 @@ NEIGHBOURS = {
   'dataset': {'queues'},
   'dmlab30': {'envs'},
   'interval_metrics': {'queues'},
+  'learner': {'checkpoint'},
   'losses': {'shapes'},
   'metrics': {'files'},
   'run_record': {'config', 'files'},
+  'video': {'evaluate'},
   'vtrace_tf': {'recurrence', 'shapes'},
 }
 
