@@ -141,9 +141,7 @@ class Learner:
     finite = tf.math.is_finite(loss) & tf.math.is_finite(
       tf.linalg.global_norm(gradients)
     )
-    norm = self.optimizer.update(
-      gradients, variables, learning_rate, ok=finite
-    )
+    norm = self.optimizer.update(gradients, variables, learning_rate, ok=finite)
     metrics.update(
       gradient_norm=norm, learning_rate=learning_rate, finite=finite
     )
@@ -231,3 +229,16 @@ def _blame(batch: structs.Unroll) -> str:
   if culprits:
     return f'the batch holds NaN or infinity in {", ".join(culprits)}.'
   return 'all data of the batch were finite.'
+
+
+def load_agent(
+  agent: agent_lib.Agent, arrays: Mapping[str, np.ndarray]
+) -> None:
+  """Gives `agent` the weights among the `arrays` of a `Learner`'s state."""
+  weights = {
+    name: array
+    for name, array in arrays.items()
+    if not name.startswith(_OPTIMIZER_PREFIX)
+  }
+  named = {v.path: v for v in agent.trainable_variables}
+  checkpoint.assign_all(named, weights)

@@ -62,12 +62,15 @@ class Task(NamedTuple):
   frame_stack: how many of the newest frames the agent sees.
   build: makes the environments of an actor.
   factory: of single environments of a level, to look at: they can `render`.
+  human_normalized: percent of (level, mean return); None where no human
+    played.
   """
 
   level_names: tuple[str, ...]
   frame_stack: int
   build: Callable[[Request], structs.Environments]
   factory: Callable[[str], base.Factory]
+  human_normalized: Callable[[str, float], float | None] = lambda *_: None
 
   def spec(self) -> structs.EnvironmentSpec:
     """What the agent sees and does; makes an environment to find out."""
@@ -171,17 +174,18 @@ def _single_task(settings, names, factory):
 
 
 def _gym_task(settings, names):
-  def factory(name):
+  def factory(name, render_mode=None):
     return functools.partial(
       gymnasium_adapter.make,
       environment_id=name.removeprefix(_GYM),
       gym_import=settings.task.gym_import,
       num_action_repeats=settings.task.num_action_repeats or 1,
-      render_mode=None,
+      render_mode=render_mode,
     )
 
+  filmed = functools.partial(factory, render_mode='rgb_array')
   if settings.actor.env_backend != 'vector':
-    return _single_task(settings, names, factory)
+    return _single_task(settings, names, factory)._replace(factory=filmed)
   if len(names) > 1:
     raise ValueError(
       'env_backend is vector, which plays one gym level at a time; choose '
@@ -197,7 +201,7 @@ def _gym_task(settings, names):
       actor=request.actor,
     )
 
-  return Task(names, 1, build, factory)
+  return Task(names, 1, build, filmed)
 
 
 def _atari_task(settings, names, mode):
@@ -210,7 +214,9 @@ def _atari_task(settings, names, mode):
 
   if settings.actor.env_backend not in ('auto', 'vector'):
     task = _single_task(settings, names, factory)
-    return task._replace(frame_stack=settings.task.frame_stack)
+    return task._replace(
+      frame_stack=settings.task.frame_stack, human_normalized=_atari_percent
+    )
 
   def build(request):
     return atari_vector.make(
@@ -222,7 +228,14 @@ def _atari_task(settings, names, mode):
       num_threads=settings.actor.env_threads,
     )
 
-  return Task(names, settings.task.frame_stack, build, factory)
+  return Task(names, settings.task.frame_stack, build, factory, _atari_percent)
+
+
+def _atari_percent(level, mean_return):
+  game = level.removeprefix(_ATARI)
+  if game not in atari_games.SCORES:
+    return None
+  return atari_games.human_normalized(game, mean_return)
 
 
 def _atari_game(game, protocol, seed):

@@ -27,18 +27,13 @@ scripts/evaluate.py does.
 import sys
 
 import config_flags
+import evaluate
 from absl import flags
 
 from scalable_agent import config
 from scalable_agent.runtime import training
 
 flags.DEFINE_enum('mode', 'train', ['train', 'test'], 'Train or test.')
-flags.DEFINE_integer(
-  'test_num_episodes',
-  10,
-  'With --mode=test: episodes per level. Unit: episodes.',
-  lower_bound=1,
-)
 flags.DEFINE_float(
   'stop_after_secs',
   None,
@@ -47,14 +42,13 @@ flags.DEFINE_float(
   lower_bound=0,
 )
 config_flags.define()
+flags.adopt_module_key_flags(evaluate)
 
 
 def main(settings: config.Config) -> int:
   """Trains or tests; returns the exit code."""
   if flags.FLAGS.mode == 'test':
-    import evaluate
-
-    return evaluate.test(settings, flags.FLAGS.test_num_episodes)
+    return evaluate.test()
   try:
     return training.train(settings, sys.argv, flags.FLAGS.stop_after_secs)
   except training.SettingsError as error:

@@ -52,7 +52,9 @@ from scalable_agent.runtime import (
 # Wider actors gain nothing from sharing a forward pass with others.
 _DIRECT_FROM_ENVS = 8
 _WATCH_SECS = 1.0
-_JOIN_SECS = 5.0
+_JOIN_SECS = 2.0
+# What has been learned is worth waiting for.
+_SAVE_JOIN_SECS = 60.0
 
 
 class Outcome(NamedTuple):
@@ -240,14 +242,16 @@ class LocalRun:
     if self._workers.join(_JOIN_SECS):
       self._actors.close_environments()
       hanging = self._workers.join(_JOIN_SECS)
+      if not self._loop.done.wait(_SAVE_JOIN_SECS):
+        logging.error('The learner hangs; its last updates are not saved.')
       if hanging:
         logging.warning(
           'Left behind, still running: %s\n%s',
           ', '.join(hanging),
           self._workers.stacks(),
         )
-        if 'learner' in hanging:
-          return
+      if not self._loop.done.is_set():
+        return
     self._loop.report(self._intervals, self._frame_counts())
     if self._saved_updates != self._learner.num_updates:
       self._save()
