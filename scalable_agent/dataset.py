@@ -123,6 +123,11 @@ def make_dataset(
     flat_batches,
     output_signature=tuple(tree.flatten(batch_signature(example, batch_size))),
   ).map(lambda *flat: tree.unflatten_as(example, flat))
+  # One batch ahead and not one more: what waits grows old.
+  options = tf.data.Options()
+  options.autotune.enabled = False
+  options.experimental_optimization.inject_prefetch = False
+  dataset = dataset.with_options(options)
   if device is None:
     return dataset.prefetch(1)
   return dataset.apply(tf.data.experimental.prefetch_to_device(device, 1))

@@ -59,6 +59,9 @@ class UnrollQueue:
       raise ValueError(f'capacity is {capacity}; it must be at least 1.')
     self._capacity = capacity
     self._items: collections.deque = collections.deque()
+    # Producers get their turn in the order they came: a thread that others
+    # overtake again and again would bring ever older data.
+    self._turns: collections.deque = collections.deque()
     self._closed = False
     self._changed = threading.Condition()
     self._stats = QueueStats()
@@ -68,10 +71,11 @@ class UnrollQueue:
     """Appends `unroll`; blocks while full; raises `Closed` once closed."""
     num_bytes = sum(np.asarray(x).nbytes for x in tree.flatten(unroll))
     start = time.monotonic()
+    turn = object()
     with self._changed:
-      self._changed.wait_for(
-        lambda: self._closed or len(self._items) < self._capacity
-      )
+      self._turns.append(turn)
+      self._changed.wait_for(lambda: self._closed or self._may_put(turn))
+      self._turns.remove(turn)
       self._count(
         num_bytes=num_bytes, put_wait_secs=time.monotonic() - start, num_put=1
       )
@@ -115,6 +119,9 @@ class UnrollQueue:
   def num_left(self) -> int:
     """Unrolls inside: waiting, or given up by `close`."""
     return len(self._items)
+
+  def _may_put(self, turn):
+    return self._turns[0] is turn and len(self._items) < self._capacity
 
   def _count(self, **increments):
     """Adds to the totals; called before each change of the length."""

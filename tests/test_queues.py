@@ -114,3 +114,15 @@ def test_figures_agree_with_each_other():
 def test_capacity_must_be_positive():
   with pytest.raises(ValueError, match='capacity is 0; it must be at least 1'):
     queues.UnrollQueue(0)
+
+
+def test_producers_take_turns():
+  queue = queues.UnrollQueue(1)
+  queue.put(item(-1))
+  waiting = []
+  for i in range(6):
+    waiting.append(in_thread(lambda i=i: queue.put(item(i))))
+    # The next one comes when this one stands in line.
+    while len(queue._turns) <= i:
+      time.sleep(0.001)
+  assert [int(queue.get()[0][0]) for _ in range(7)] == [-1, *range(6)]

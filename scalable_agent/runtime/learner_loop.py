@@ -78,30 +78,31 @@ class LearnerLoop:
     batches: Iterable[structs.Unroll],
     intervals: interval_metrics.IntervalMetrics,
     extra_metrics: Callable[[], dict[str, float]],
-    on_end: Callable[[], None],
   ) -> None:
-    """Runs on the calling thread; `on_end` is called when it is through."""
+    """Runs on the calling thread.
+
+    Args:
+      batches: from actors.
+      intervals: collects the metrics.
+      extra_metrics: more of them, asked for at each report.
+    """
     iterator = iter(batches)
     run = self._settings.run
     reported = saved = time.monotonic()
-    try:
-      while not self.finished:
-        with self.timers('wait'):
-          batch = next(iterator, None)
-        if batch is None:
-          return
-        self._update(batch, intervals)
-        now = time.monotonic()
-        if now - reported >= run.summary_secs:
-          reported = now
-          self.report(intervals, extra_metrics())
-        if now - saved >= run.checkpoint_secs:
-          with self.timers('save'):
-            self._save_and_go_on()
-          saved = time.monotonic()
-    finally:
-      self.done.set()
-      on_end()
+    while not self.finished:
+      with self.timers('wait'):
+        batch = next(iterator, None)
+      if batch is None:
+        return
+      self._update(batch, intervals)
+      now = time.monotonic()
+      if now - reported >= run.summary_secs:
+        reported = now
+        self.report(intervals, extra_metrics())
+      if now - saved >= run.checkpoint_secs:
+        with self.timers('save'):
+          self._save_and_go_on()
+        saved = time.monotonic()
 
   def report(
     self,

@@ -203,17 +203,21 @@ class LocalRun:
 
   def _learn(self):
     """The learner's thread."""
-    unroll_length = self._settings.learner.unroll_length
-    batches = dataset.make_dataset(
-      self._queue,
-      self._settings.learner.batch_size,
-      self._episodes.observe,
-      dataset.example_unroll(self._learner.agent, self._spec, unroll_length),
-      self._placement.learner_device,
-    )
-    self._loop.run(
-      batches, self._intervals, self._frame_counts, self._workers.wake
-    )
+    try:
+      example = dataset.example_unroll(
+        self._learner.agent, self._spec, self._settings.learner.unroll_length
+      )
+      batches = dataset.make_dataset(
+        self._queue,
+        self._settings.learner.batch_size,
+        self._episodes.observe,
+        example,
+        self._placement.learner_device,
+      )
+      self._loop.run(batches, self._intervals, self._frame_counts)
+    finally:
+      self._loop.done.set()
+      self._workers.wake()
 
   def _watch(self, received, progress, stop_after_secs):
     """The main thread, until there is a reason to end."""
