@@ -233,10 +233,13 @@ class Agent(keras.Model):
     kind = (
       torsos.ShallowTorso if config.torso == 'shallow' else torsos.DeepTorso
     )
-    self.image_torsos = [
-      kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
-      for i, shape in enumerate(image_shapes)
-    ]
+    self.image_torsos = layers.attach(
+      self,
+      (
+        kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
+        for i, shape in enumerate(image_shapes)
+      ),
+    )
     size = torsos.NUM_FEATURES * len(image_shapes)
     self.vector_torso = None
     vector_size = self._layout.vector_size(self._frame_stack)
@@ -268,7 +271,7 @@ class Agent(keras.Model):
     if self._use_last_action:
       features.append(self._head.encode(actions))
     if self.instruction_encoder is not None:
-      features.append(self.instruction_encoder(inputs.instruction))
+      features.append(self.instruction_encoder.encode(inputs.instruction))
     return tf.concat(
       [tf.cast(feature, self.compute_dtype) for feature in features], axis=-1
     )

@@ -39,7 +39,7 @@ class InstructionEncoder(keras.layers.Layer):
     name: str = 'instruction_encoder',
     dtype: str = 'float32',
   ):
-    super().__init__(name=name, dtype=dtype, autocast=False)
+    super().__init__(name=name, dtype=dtype)
     # Sonnet 1 draws embeddings from the standard normal distribution.
     self.embeddings = self.add_weight(
       name='embeddings',
@@ -52,7 +52,7 @@ class InstructionEncoder(keras.layers.Layer):
       )
     self.built = True
 
-  def call(self, instructions: tf.Tensor) -> tf.Tensor:
+  def encode(self, instructions: tf.Tensor) -> tf.Tensor:
     """`[N, 64]` float32 features of `instructions` `[N]` strings."""
     words = tf.compat.v1.string_split(instructions, sep=' ')
     num_instructions, num_words = tf.unstack(words.dense_shape)

@@ -67,10 +67,13 @@ class ResidualSection(keras.layers.Layer):
       self.conv = layers.Conv2D(
         channels_in, channels, 3, next(seeds), name='conv', dtype=dtype
       )
-      self.blocks = [
-        ResidualBlock(channels, seeds, name=f'block_{i}', dtype=dtype)
-        for i in range(num_blocks)
-      ]
+      self.blocks = layers.attach(
+        self,
+        (
+          ResidualBlock(channels, seeds, name=f'block_{i}', dtype=dtype)
+          for i in range(num_blocks)
+        ),
+      )
     self.built = True
 
   def call(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -96,7 +99,7 @@ class DeepTorso(keras.layers.Layer):
   ):
     super().__init__(name=name, dtype=dtype)
     height, width, channels_in = image_shape
-    self.sections = []
+    sections = []
     with keras.name_scope(name):
       for i, (channels, num_blocks) in enumerate(self.SECTIONS):
         section = ResidualSection(
@@ -107,8 +110,9 @@ class DeepTorso(keras.layers.Layer):
           name=f'section_{i}',
           dtype=dtype,
         )
-        self.sections.append(section)
+        sections.append(section)
         height, width, channels_in = -(-height // 2), -(-width // 2), channels
+      self.sections = layers.attach(self, sections)
       self.linear = layers.Linear(
         height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
       )
@@ -138,7 +142,7 @@ class ShallowTorso(keras.layers.Layer):
   ):
     super().__init__(name=name, dtype=dtype)
     height, width, channels_in = image_shape
-    self.convs = []
+    convs = []
     with keras.name_scope(name):
       for i, (channels, size, stride) in enumerate(self.CONVS):
         if min(height, width) < size:
@@ -157,10 +161,11 @@ class ShallowTorso(keras.layers.Layer):
           name=f'conv_{i}',
           dtype=dtype,
         )
-        self.convs.append(conv)
+        convs.append(conv)
         height = (height - size) // stride + 1
         width = (width - size) // stride + 1
         channels_in = channels
+      self.convs = layers.attach(self, convs)
       self.linear = layers.Linear(
         height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
       )
