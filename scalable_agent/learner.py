@@ -23,6 +23,7 @@ import tree
 from scalable_agent import (
   checkpoint,
   config,
+  loss_scale,
   losses,
   optimizers,
   structs,
@@ -69,6 +70,9 @@ class Learner:
         clip_gradient_norm=learner_config.clip_gradient_norm,
       )
       self.optimizer.build(agent.trainable_variables)
+      self._loss_scale = None
+      if agent.compute_dtype == 'float16':
+        self._loss_scale = loss_scale.DynamicLossScale()
     self.frames_per_update = (
       learner_config.batch_size * learner_config.unroll_length * frames_per_step
     )
@@ -91,7 +95,7 @@ class Learner:
     )
     metrics = self._compiled(batch, tf.constant(learning_rate, tf.float32))
     if not metrics.pop('finite').numpy():
-      self._refuse(batch, metrics)
+      self._handle_nonfinite(batch, metrics)
     self.env_frames += self.frames_per_update
     self.num_updates += 1
     return metrics
@@ -123,6 +127,9 @@ class Learner:
     named = {v.path: v for v in self.agent.trainable_variables}
     for variable in self.optimizer.variables:
       named[_OPTIMIZER_PREFIX + variable.path] = variable
+    if self._loss_scale is not None:
+      named[_OPTIMIZER_PREFIX + 'loss_scale'] = self._loss_scale.factor
+      named[_OPTIMIZER_PREFIX + 'num_good'] = self._loss_scale.num_good
     return named
 
   def _distributed_update(self, batch, learning_rate):
@@ -130,11 +137,15 @@ class Learner:
 
   def _replica_update(self, batch, learning_rate):
     variables = self.agent.trainable_variables
+    scaling = self._loss_scale
     with tf.GradientTape() as tape:
       loss, metrics = self.loss(batch)
+      scaled = loss if scaling is None else scaling.scale(loss)
     gradients = tape.gradient(
-      loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+      scaled, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
     )
+    if scaling is not None:
+      gradients = scaling.unscale(gradients)
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:
       gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
@@ -142,6 +153,9 @@ class Learner:
       tf.linalg.global_norm(gradients)
     )
     norm = self.optimizer.update(gradients, variables, learning_rate, ok=finite)
+    if scaling is not None:
+      metrics['loss_scale'] = scaling.factor.read_value()
+      scaling.adapt(finite)
     metrics.update(
       gradient_norm=norm, learning_rate=learning_rate, finite=finite
     )
@@ -204,9 +218,15 @@ class Learner:
       'log_rhos': returns.log_rhos,
     }
 
-  def _refuse(self, batch, metrics):
-    """A non-finite update: ends the run, or counts it, as the settings say."""
+  def _handle_nonfinite(self, batch, metrics):
+    """Ends the run or counts a skipped update, as the settings say.
+
+    That float16 overflows now and then is how the loss scale finds its size.
+    """
     self.num_skipped += 1
+    loss_is_fine = np.isfinite(metrics['total_loss'].numpy())
+    if loss_is_fine and metrics.get('loss_scale', 1.0) > 1.0:
+      return
     if self._config.on_nonfinite == 'skip':
       return
     raise FloatingPointError(

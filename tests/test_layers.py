@@ -40,6 +40,7 @@ LAYERS = (
     'atari',
     'dmlab30',
     'envs',
+    'loss_scale',
     'losses',
     'nets',
     'optimizers',
