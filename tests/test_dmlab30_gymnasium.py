@@ -309,10 +309,11 @@ def test_adopted_instruction_is_kept(lab):
 
 
 def test_a_limit_of_the_adopted_environment_is_a_time_limit(lab):
-  other = DmlabGymKind(lab, 'contributed/dmlab30/rooms_watermaze', max_steps=20)
+  other = DmlabGymKind(lab, 'contributed/dmlab30/rooms_watermaze', max_steps=18)
   env = adopted.AdoptedEnvironment(other, seed=1)
   # Lab itself would go on for 60 frames.
   assert [e[1:] for e in returns_and_lengths(env)] == [(5, 1), (5, 1)]
+  assert other._steps == 18  # Nobody steps on after an end.
   env.close()
 
 

@@ -116,4 +116,4 @@ class Actions:
         f'Action {action!r} is not {len(NAMES)} numbers from 0 to '
         f'{self._largest.tolist()}.'
       )
-    return np.ascontiguousarray(values + self._minimum, np.intc)
+    return (values + self._minimum).astype(np.intc)
