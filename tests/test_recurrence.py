@@ -61,6 +61,15 @@ def test_growth_is_bounded_and_zero_still_cuts_it(method):
   assert solution[10] == 1
 
 
+@pytest.mark.parametrize('method', recurrence.METHODS)
+def test_growth_of_nothing_is_nothing(method):
+  decays = tf.fill([60, 1], 1e6)  # Whose product is infinite.
+
+  solution = recurrence.solve_backwards(decays, tf.zeros([60, 1]), method)
+
+  np.testing.assert_array_equal(solution, np.zeros((60, 1)))
+
+
 def uses_a_loop(shape=(8, 2), device=None, method='auto'):
   """Whether the graph of a solution contains a loop, as 'sequential' does."""
   with tf.Graph().as_default() as graph, tf.device(device):

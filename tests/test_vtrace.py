@@ -165,7 +165,7 @@ def test_equals_the_original(index, method):
         getattr(returns, field),
         golden[f'case{index}|{field}'],
         rtol=1e-5,
-        atol=1e-5,
+        atol=1e-6,
         err_msg=field,
       )
 
@@ -176,11 +176,12 @@ def test_equals_the_original(index, method):
     {},
     {'clip_rho_threshold': None, 'clip_pg_rho_threshold': None},
     {'clip_rho_threshold': 0.8, 'clip_pg_rho_threshold': 2.0},
+    {'clip_rho_threshold': 0.0, 'clip_pg_rho_threshold': 0.0},
     {'clip_c_threshold': 0.6},
     {'clip_c_threshold': None, 'lambda_': 0.7},
     {'clip_rho_threshold': tf.constant(1.5), 'lambda_': np.float64(0.95)},
   ],
-  ids=['defaults', 'no-rho', 'rho-and-pg', 'c', 'lambda', 'tensors'],
+  ids=['defaults', 'no-rho', 'rho-and-pg', 'zero', 'c', 'lambda', 'tensors'],
 )
 @pytest.mark.parametrize('truncated', [False, True], ids=['ends', 'limits'])
 @in_every_method
