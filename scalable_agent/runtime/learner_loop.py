@@ -65,6 +65,7 @@ class LearnerLoop:
     self.timers = timing.Timers()
     self.done = threading.Event()
     self.last_lag = 0.0
+    self._reported_frames = own.env_frames
     store.publish(own.num_updates, own.weights())
 
   @property
@@ -109,8 +110,11 @@ class LearnerLoop:
     intervals: interval_metrics.IntervalMetrics,
     extra_metrics: dict[str, float],
   ) -> None:
-    """Writes the metrics since the last report."""
+    """Writes the metrics since the last report, if there was an update."""
     env_frames = self._learner.env_frames
+    if env_frames == self._reported_frames:
+      return
+    self._reported_frames = env_frames
     values = intervals.take(env_frames)
     values.update(extra_metrics)
     values.update(_episode_metrics(self._log))
