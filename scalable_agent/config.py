@@ -233,6 +233,11 @@ class LearnerConfig(_Validated):
   """How the learner updates."""
 
   batch_size: int = option(2, 'Unrolls (columns) per update.')
+  updates_per_batch: int = option(
+    1,
+    'Updates on each batch before the next one; V-trace corrects for the '
+    'weights having moved. 1 is the paper.',
+  )
   unroll_length: int = option(100, 'Length of an unroll.', unit='agent steps')
   total_environment_frames: int = option(
     10**9, 'Frames to train for, over all levels.', unit='frames'
@@ -271,7 +276,8 @@ class LearnerConfig(_Validated):
   )
 
   def _check(self):
-    self._at_least(1, 'batch_size', 'unroll_length', 'total_environment_frames')
+    self._at_least(1, 'batch_size', 'updates_per_batch', 'unroll_length')
+    self._at_least(1, 'total_environment_frames')
     self._at_least(0, 'entropy_cost', 'baseline_cost', 'learning_rate')
     self._at_least(0, 'momentum', 'epsilon', 'clip_rho_threshold')
     self._at_least(0, 'clip_pg_rho_threshold', 'clip_c_threshold')

@@ -73,7 +73,7 @@ class Learner:
       self._loss_scale = None
       if agent.compute_dtype == 'float16':
         self._loss_scale = loss_scale.DynamicLossScale()
-    self.frames_per_update = (
+    self.frames_per_batch = (
       learner_config.batch_size * learner_config.unroll_length * frames_per_step
     )
     self.env_frames = 0
@@ -82,22 +82,25 @@ class Learner:
     self._compiled = tf.function(self._distributed_update, autograph=False)
 
   def update(self, batch: structs.Unroll) -> dict[str, Any]:
-    """One optimizer step on `batch` (`[T + 1, B, ...]`); returns metrics.
+    """Optimizer steps on `batch` (`[T + 1, B, ...]`); returns metrics.
 
-    Losses are sums over time and batch, as in the original. Raises
-    `FloatingPointError` if loss or gradient is not finite and the settings
-    say to abort; weights and slots are as before the call then.
+    There are `updates_per_batch` of them, all at the learning rate of the
+    frames before the batch; the metrics are those of the last. Losses are sums
+    over time and batch, as in the original. Raises `FloatingPointError` if
+    loss or gradient is not finite and the settings say to abort; weights and
+    slots are as before that step then.
     """
     learning_rate = optimizers.learning_rate_at(
       self.env_frames,
       self._config.learning_rate,
       self._config.total_environment_frames,
     )
-    metrics = self._compiled(batch, tf.constant(learning_rate, tf.float32))
-    if not metrics.pop('finite').numpy():
-      self._handle_nonfinite(batch, metrics)
-    self.env_frames += self.frames_per_update
-    self.num_updates += 1
+    for _ in range(self._config.updates_per_batch):
+      metrics = self._compiled(batch, tf.constant(learning_rate, tf.float32))
+      if not metrics.pop('finite').numpy():
+        self._handle_nonfinite(batch, metrics)
+      self.num_updates += 1
+    self.env_frames += self.frames_per_batch
     return metrics
 
   def weights(self) -> list[tf.Tensor]:

@@ -298,3 +298,16 @@ def test_figures_of_rho_are_those_of_the_batch():
   np.testing.assert_allclose(
     metrics['rho_clipped_share'], (rhos > 1).mean(), rtol=1e-5
   )
+
+
+def test_several_updates_per_batch_count_its_frames_once():
+  once, twice = make(), make(updates_per_batch=2)
+  batch = make_batch(once.agent)
+  # The second update of the same batch by hand, at the same learning rate.
+  once.update(batch)
+  once.env_frames = 0
+  once.update(batch)
+  twice.update(batch)
+  assert (twice.num_updates, twice.env_frames) == (2, 40)
+  for one, two in zip(once.weights(), twice.weights(), strict=True):
+    np.testing.assert_array_equal(one, two)

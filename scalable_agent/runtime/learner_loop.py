@@ -121,14 +121,14 @@ class LearnerLoop:
     self.writer.write(env_frames, values)
 
   def _update(self, batch, intervals):
+    version_used = self._learner.num_updates
     with self.timers('update'):
       values = self._learner.update(batch)
     with self.timers('publish'):
-      version = self._learner.num_updates
-      self._store.publish(version, self._learner.weights())
+      self._store.publish(self._learner.num_updates, self._learner.weights())
     versions = batch.version.numpy()
-    self.last_lag = float(version - 1 - versions.mean())
-    intervals.add_update(values, versions, version - 1)
+    self.last_lag = float(version_used - versions.mean())
+    intervals.add_update(values, versions, version_used)
 
   def _save_and_go_on(self):
     """A full disk must not end a run that may yet find room."""
