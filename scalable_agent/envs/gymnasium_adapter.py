@@ -48,7 +48,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._frame_skip = frame_skip(env)
     if num_action_repeats > 1 and self._frame_skip > 1:
       raise ValueError(
-        f'{env.spec.id} already repeats each action {self._frame_skip} times '
+        f'{env} already repeats each action {self._frame_skip} times '
         f'and num_action_repeats={num_action_repeats} would repeat that; leave '
         'one of the two at 1.'
       )
@@ -111,8 +111,15 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._env.close()
 
 
-def frame_skip(env: gymnasium.Env) -> int:
-  """How often `env` repeats an action by itself, as far as its spec tells."""
+def frame_skip(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> int:
+  """How often `env` repeats an action by itself.
+
+  As it says in an attribute `frames_per_step`, or else in the argument
+  `frameskip` that it was made with, as the ids of `ale_py` are.
+  """
+  told = getattr(env.unwrapped, 'frames_per_step', None)
+  if told is not None:
+    return told
   skip = env.spec.kwargs.get('frameskip', 1) if env.spec else 1
   return max(skip) if isinstance(skip, (tuple, list)) else skip
 
