@@ -819,8 +819,8 @@ def test_remember_colour_needs_what_was_shown_before(lab):
 
     return choose
 
-  # A trial takes 23 to 26 of the 1200 frames.
-  assert 46 <= play(lab, 'double/remember_colour', remembering()) <= 52
+  # A trial takes 19 to 22 of the 1200 frames.
+  assert 54 <= play(lab, 'double/remember_colour', remembering()) <= 64
   blind = [
     play(lab, 'double/remember_colour', lambda *_: RIGHT, seed=s)
     for s in range(20)

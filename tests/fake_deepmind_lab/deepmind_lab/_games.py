@@ -199,7 +199,7 @@ class TurnAsTold(_Choice):
 class RememberColour(_Choice):
   """Red: left, blue: right; shown first, asked after a gap, on green."""
 
-  cue, gap, limit = 8, 12, 60  # Frames.
+  cue, gap, limit = 8, 8, 60  # Frames.
 
   def _trial(self):
     super()._trial()
