@@ -14,6 +14,8 @@
 """DeepMind Lab as Gymnasium environments, and Gymnasium's own ones of Lab."""
 
 import os
+import pathlib
+import re
 import tempfile
 import warnings
 
@@ -347,3 +349,15 @@ def test_what_cannot_be_adopted_is_refused(lab, change, match):
   with pytest.raises(ValueError, match=match):
     adopted.AdoptedEnvironment(other, seed=1)
   other.close()
+
+
+def test_examples_of_the_page_run():
+  page = pathlib.Path(__file__).parents[1] / 'docs' / 'dmlab30.md'
+  blocks = re.findall(r'^```python\n(.*?)^```', page.read_text(), re.S | re.M)
+  assert len(blocks) == 3
+  names = {}
+  for block in blocks:
+    exec(block, names)
+  names['env'].close()
+  setting = names['schedule'](names['make'].progress)
+  assert setting == {'difficulty': '0.5'}
