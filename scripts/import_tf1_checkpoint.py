@@ -67,23 +67,9 @@ def import_checkpoint(
   """Reads the original's checkpoint and saves ours; returns its path."""
   import tensorflow as tf
 
-  from scalable_agent import learner as learner_lib
-  from scalable_agent.dmlab30 import environment
-  from scalable_agent.dmlab30 import settings as lab_settings
-  from scalable_agent.nets import agent as agent_lib
   from scalable_agent.nets import tf1_weights
 
-  lab = lab_settings.LabSettings(
-    width=settings.task.width or 96,
-    height=settings.task.height or 72,
-    num_action_repeats=settings.task.num_action_repeats or 4,
-  )
-  spec = environment.LabFactory('explore_goal_locations_small', lab).spec
-  learner = learner_lib.Learner(
-    agent_lib.Agent(spec, settings.agent),
-    settings.learner,
-    spec.frames_per_step,
-  )
+  learner = _make_learner(settings)
   env_frames = tf.Variable(0, dtype=tf.int64)
   checkpoint.assign_all(
     tf1_weights.variables_by_original_name(
@@ -92,7 +78,7 @@ def import_checkpoint(
     tf1_weights.read(tf1_checkpoint),
   )
   learner.env_frames = int(env_frames.numpy())
-  learner.num_updates = learner.env_frames // learner.frames_per_update
+  learner.num_updates = learner.env_frames // learner.frames_per_batch
   arrays, counters = learner.state()
   return checkpointer.save(
     arrays,
@@ -101,6 +87,24 @@ def import_checkpoint(
       'episodes': episodes.EpisodeLog([]).state(),
       'num_starts': 0,
     },
+  )
+
+
+def _make_learner(settings):
+  """A learner for DeepMind Lab; unset settings are the original's."""
+  from scalable_agent import learner
+  from scalable_agent.dmlab30 import environment
+  from scalable_agent.dmlab30 import settings as lab_settings
+  from scalable_agent.nets import agent
+
+  lab = lab_settings.LabSettings(
+    width=settings.task.width or 96,
+    height=settings.task.height or 72,
+    num_action_repeats=settings.task.num_action_repeats or 4,
+  )
+  spec = environment.LabFactory('explore_goal_locations_small', lab).spec
+  return learner.Learner(
+    agent.Agent(spec, settings.agent), settings.learner, spec.frames_per_step
   )
 
 
