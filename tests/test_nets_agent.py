@@ -446,8 +446,9 @@ def test_axes_that_differ_are_refused():
   ('observation', 'frame_stack', 'settings', 'message'),
   [
     (VECTOR, 1, {'torso': 'deep'}, "torso is 'deep'.*no image"),
-    (VECTOR, 4, {}, 'frame_stack is 4.*has 0 images'),
-    ({'a': ATARI, 'b': ATARI}, 4, {}, 'frame_stack is 4.*has 2 images'),
+    (VECTOR, 4, {}, 'frame_stack is 4.*has 0 uint8 images'),
+    (specs.Array((20, 20, 3), np.float32), 4, {}, 'has 0 uint8 images'),
+    ({'a': ATARI, 'b': ATARI}, 4, {}, 'frame_stack is 4.*has 2 uint8 images'),
     (
       {'a': specs.StringArray(()), 'b': specs.StringArray(())},
       1,
@@ -456,7 +457,14 @@ def test_axes_that_differ_are_refused():
     ),
     (specs.StringArray((2,)), 1, {}, r'at most one, of shape \[\]'),
   ],
-  ids=['no image', 'none to stack', 'two to stack', 'strings', 'string array'],
+  ids=[
+    'no image',
+    'none to stack',
+    'floats',
+    'two to stack',
+    'strings',
+    'string array',
+  ],
 )
 def test_agents_that_cannot_be_are_refused(
   observation, frame_stack, settings, message

@@ -22,8 +22,8 @@ import tree
 
 from scalable_agent import config as config_lib
 from scalable_agent import structs
-from scalable_agent.nets import frame_stack as frame_stack_lib
 from scalable_agent.nets import (
+  axes,
   heads,
   instruction,
   layers,
@@ -31,6 +31,7 @@ from scalable_agent.nets import (
   observations,
   torsos,
 )
+from scalable_agent.nets import frame_stack as frame_stack_lib
 
 LSTM_SIZE = 256
 
@@ -130,6 +131,8 @@ class Agent(keras.Model):
       frames=frames,
     )
 
+  # Nothing below needs AutoGraph, and without it tracing takes half the time.
+  @tf.autograph.experimental.do_not_convert
   def unroll(
     self,
     actions: tf.Tensor,
@@ -153,7 +156,7 @@ class Agent(keras.Model):
       (actions, env_outputs.reward, env_outputs.done, env_outputs.first),
     )
     leaves = self._layout.checked(env_outputs.observation)
-    _check_axes(
+    axes.check(
       actions=actions,
       reward=reward,
       done=done,
@@ -170,23 +173,24 @@ class Agent(keras.Model):
         first,
         tf.convert_to_tensor(core_state.frames),
       )
-    leaves = {path: _fold(leaf) for path, leaf in leaves.items()}
-    features = self._features(leaves, _fold(reward), _fold(actions))
+    leaves = {path: axes.fold(leaf) for path, leaf in leaves.items()}
+    features = self._features(leaves, axes.fold(reward), axes.fold(actions))
     lstm_state = ()
     if self.core is not None:
       outputs, lstm_state = self.core.unroll(
-        _unfold(features, done),
+        axes.unfold(features, done),
         done,
         lstm.LSTMState(*map(tf.convert_to_tensor, core_state.lstm)),
       )
-      features = _fold(outputs)
+      features = axes.fold(outputs)
     features = tf.cast(features, tf.float32)
     output = NetOutput(
-      policy_logits=_unfold(self.policy_logits(features), done),
-      baseline=_unfold(tf.squeeze(self.baseline(features), axis=-1), done),
+      policy_logits=axes.unfold(self.policy_logits(features), done),
+      baseline=axes.unfold(tf.squeeze(self.baseline(features), axis=-1), done),
     )
     return output, CoreState(lstm_state, frames)
 
+  @tf.autograph.experimental.do_not_convert
   def step(
     self,
     actions: tf.Tensor,
@@ -195,12 +199,14 @@ class Agent(keras.Model):
   ) -> tuple[NetOutput, CoreState]:
     """`unroll` for one slot, without the time axis: `[B, ...]`."""
     env_output = env_output._replace(
-      reward=_add_time(env_output.reward),
-      done=_add_time(env_output.done),
-      first=_add_time(env_output.first),
-      observation=tree.map_structure(_add_time, env_output.observation),
+      reward=axes.add_time(env_output.reward),
+      done=axes.add_time(env_output.done),
+      first=axes.add_time(env_output.first),
+      observation=tree.map_structure(axes.add_time, env_output.observation),
     )
-    output, core_state = self.unroll(_add_time(actions), env_output, core_state)
+    output, core_state = self.unroll(
+      axes.add_time(actions), env_output, core_state
+    )
     return NetOutput(*(leaf[0] for leaf in output)), core_state
 
   def distribution(
@@ -213,11 +219,11 @@ class Agent(keras.Model):
     """Path of the image whose frames are stacked, or None."""
     if self._frame_stack == 1:
       return None
-    paths = self._layout.image_paths
+    paths = self._layout.stackable_paths
     if len(paths) != 1:
       raise ValueError(
         f'frame_stack is {self._frame_stack}, but the observation has '
-        f'{len(paths)} images; stack the frames of one image, or set '
+        f'{len(paths)} uint8 images; stack the frames of exactly one, or set '
         'frame_stack=1.'
       )
     return paths[0]
@@ -279,31 +285,3 @@ class Agent(keras.Model):
 
 def _default(value, default):
   return default if value is None else value
-
-
-def _add_time(values):
-  """`[...]` to `[1, ...]`."""
-  return tf.convert_to_tensor(values)[tf.newaxis]
-
-
-def _fold(values):
-  """`[T, B, ...]` to `[T * B, ...]`."""
-  return tf.reshape(values, tf.concat([[-1], tf.shape(values)[2:]], axis=0))
-
-
-def _unfold(values, like):
-  """`[T * B, ...]` to `[T, B, ...]`, with `T` and `B` of `like`."""
-  inner = values.shape[1:]
-  shape = tf.concat([tf.shape(like)[:2], inner], axis=0)
-  return tf.ensure_shape(tf.reshape(values, shape), [*like.shape[:2], *inner])
-
-
-def _check_axes(**inputs):
-  """Raises unless all inputs agree on their first two axes, `[T, B]`."""
-  axes = [values.shape[:2] for values in inputs.values()]
-  if all(a.rank == 2 and a.is_compatible_with(axes[0]) for a in axes):
-    return
-  given = ', '.join(f'{name} {value.shape}' for name, value in inputs.items())
-  raise ValueError(
-    f'The inputs must all begin with the same axes [T, B]; given were {given}.'
-  )

@@ -62,13 +62,13 @@ class Layout:
         'at most one, of shape [], can be the instruction.'
       )
     self._instruction = strings[0] if strings else None
-    self.image_paths = [
+    self._image_paths = [
       p for p, leaf in self._leaves.items() if _is_image(leaf)
     ]
     self._vectors = [
       p
       for p in self._leaves
-      if p not in strings and (flatten_images or p not in self.image_paths)
+      if p not in strings and (flatten_images or p not in self._image_paths)
     ]
     self._flatten_images = flatten_images
 
@@ -76,6 +76,13 @@ class Layout:
   def has_instruction(self) -> bool:
     """Whether there is a string."""
     return self._instruction is not None
+
+  @property
+  def stackable_paths(self) -> list[tuple[Any, ...]]:
+    """Paths of the images that come in bytes."""
+    return [
+      path for path in self._image_paths if self._leaves[path].dtype == np.uint8
+    ]
 
   def frame_shape(self, path: tuple[Any, ...]) -> tuple[int, ...]:
     """Shape of the image at `path` as the environment gives it."""
@@ -86,7 +93,7 @@ class Layout:
     if self._flatten_images:
       return []
     shapes = []
-    for path in self.image_paths:
+    for path in self._image_paths:
       height, width, *channels = self.frame_shape(path)
       shapes.append((height, width, frame_stack * sum(channels or [1])))
     return shapes
@@ -95,7 +102,7 @@ class Layout:
     """Size of `Features.vector`; 0 for none."""
     size = 0
     for path in self._vectors:
-      repeats = frame_stack if path in self.image_paths else 1
+      repeats = frame_stack if path in self._image_paths else 1
       size += repeats * int(np.prod(self._leaves[path].shape))
     return size
 
