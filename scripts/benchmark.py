@@ -20,7 +20,6 @@
 
 import importlib
 import json
-import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -30,13 +29,15 @@ import benchmarks
 import config_flags
 from absl import app, flags
 
-# Before TensorFlow is imported: on some CPUs it leaves oneDNN off by itself.
-os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
+from scalable_agent.runtime import devices
+
+devices.prepare()
 
 
 def parts() -> list[str]:
   """Names of what can be measured: the modules of `benchmarks`."""
-  return [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+  modules = pkgutil.iter_modules(benchmarks.__path__)
+  return [m.name for m in modules if not m.name.startswith('_')]
 
 
 def parse(argv: Sequence[str]) -> ModuleType:
