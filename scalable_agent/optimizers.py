@@ -17,11 +17,11 @@ Source: the original's `experiment.py` (`build_learner`), TensorFlow 1's
 `tf.train.RMSPropOptimizer` and `tf.train.polynomial_decay`.
 """
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 _MEAN_SQUARE = 'mean_square'
@@ -41,7 +41,7 @@ def learning_rate_at(
   Returns:
     A float for a Python number, a float32 tensor of its shape for a tensor.
   """
-  if isinstance(env_frames, numbers.Real):
+  if isinstance(env_frames, int | float | np.number):
     remaining = max(total_environment_frames - env_frames, 0)
     return float(initial * (remaining / total_environment_frames))
   # Subtracted as integers: float32 cannot tell frames apart beyond 2^24.
