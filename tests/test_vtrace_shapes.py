@@ -18,7 +18,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from scalable_agent import vtrace_tf
+from scalable_agent import shapes, vtrace_tf
 
 tfd = tfp.distributions
 
@@ -143,6 +143,16 @@ def test_right_shapes_pass_although_unknown(function):
 
   expected = vtrace_tf.from_importance_weights(**inputs)
   np.testing.assert_allclose(actual.vs, expected.vs, rtol=1e-6)
+
+
+def test_what_may_be_spread_is():
+  expected = shapes.shape_of(tf.zeros([2, 3, 4]))
+
+  tensor = shapes.require(
+    tf.fill([2, 3, 1], 5.0), 'x', expected, 'said so', spread_from=2
+  )
+
+  np.testing.assert_array_equal(tensor, np.full((2, 3, 4), 5.0))
 
 
 LOGITS = {
