@@ -93,6 +93,7 @@ class Agent(keras.Model):
       spec.observation, flatten_images=config.torso == 'mlp'
     )
     self._frame_stack = frame_stack
+    self._standardize_images = config.standardize_images
     self._stacked_path = self._find_stacked()
     self._head = heads.head_for(spec.action)
     has_lstm = config.core == 'lstm' or (
@@ -266,9 +267,12 @@ class Agent(keras.Model):
   def _features(self, leaves, reward, actions):
     """`[T * B, F]`: torsos, last reward, last action, instruction."""
     inputs = self._layout.features(leaves, self.compute_dtype)
+    images = inputs.images
+    if self._standardize_images:
+      images = [layers.standardize(image) for image in images]
     features = [
       torso(image)
-      for torso, image in zip(self.image_torsos, inputs.images, strict=True)
+      for torso, image in zip(self.image_torsos, images, strict=True)
     ]
     if self.vector_torso is not None:
       features.append(self.vector_torso(inputs.vector))

@@ -23,6 +23,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+# In units of the brightest pixel.
+_MIN_CONTRAST = 0.05
+
 
 def seeds_from(seed: int) -> Iterator[int]:
   """Endless seeds for the initialisers of one network, fixed by `seed`."""
@@ -119,3 +122,15 @@ class Linear(keras.layers.Layer):
   def call(self, inputs: tf.Tensor) -> tf.Tensor:
     """`[N, O]`."""
     return tf.nn.bias_add(tf.matmul(inputs, self.kernel), self.bias)
+
+
+def standardize(images: tf.Tensor) -> tf.Tensor:
+  """Each of `images` `[N, H, W, C]` minus its mean, over its deviation.
+
+  A background that never changes otherwise outweighs all that moves. Pictures
+  without contrast stay near zero instead of being blown up.
+  """
+  exact = tf.cast(images, tf.float32)
+  exact -= tf.reduce_mean(exact, axis=[1, 2, 3], keepdims=True)
+  square = tf.reduce_mean(tf.square(exact), axis=[1, 2, 3], keepdims=True)
+  return tf.cast(exact / (tf.sqrt(square) + _MIN_CONTRAST), images.dtype)
