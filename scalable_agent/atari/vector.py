@@ -37,7 +37,8 @@ class AtariEnvironments:
 
   *   The time limit. The simulator's own breaks off its last step before it
       has looked at the screen, so that its final observation is a mixture of
-      old frames; and in releases before 0.12 it counts steps, not frames.
+      old frames. (Resetting some of the environments, which this takes, hangs
+      before ale-py 0.12.1.)
   *   Lost lives, told from their number. They end nothing but the learner's
       episode.
   *   The stack of frames: observations are single frames, see `nets`.
