@@ -61,8 +61,10 @@ prepare_venv() {
   fi
   echo "Making the virtual environment $folder with $python; this takes a few"
   echo "minutes and about 3 GB the first time."
-  "$python" -m venv --clear "$folder"
-  : >"$folder/made_from"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  : >"$folder/made_from" # Empty: not finished.
+  "$python" -m venv "$folder"
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
     --editable ".[$extra]"
   printf '%s' "$stamp" >"$folder/made_from"
