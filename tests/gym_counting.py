@@ -70,6 +70,19 @@ class CountingDict(Counting):
     }
 
 
+class Painted(Counting):
+  """Has a picture."""
+
+  metadata = {'render_modes': ['rgb_array']}  # noqa: RUF012
+
+  def __init__(self, render_mode=None):
+    super().__init__()
+    self.render_mode = render_mode
+
+  def render(self):
+    return np.zeros((2, 3, 3), np.uint8)
+
+
 class CountingVector(gymnasium.vector.VectorEnv):
   """`num_envs` copies that reset all or none: like some that are shipped."""
 
@@ -98,3 +111,4 @@ class CountingVector(gymnasium.vector.VectorEnv):
 
 
 gymnasium.register('Counting-v0', f'{__name__}:Counting')
+gymnasium.register('Painted-v0', f'{__name__}:Painted')

@@ -231,6 +231,24 @@ def test_own_environments_are_imported_and_made():
   environment.close()
 
 
+def test_pictures_are_given_where_there_are_any():
+  """An environment that knows no `render_mode` can be made all the same."""
+
+  def make(environment_id):
+    environment = gymnasium_adapter.make(
+      1,
+      environment_id=environment_id,
+      gym_import='gym_counting',
+      render_mode='rgb_array',
+    )
+    environment.reset()
+    return environment
+
+  assert make('Painted-v0').render().shape == (2, 3, 3)
+  with pytest.raises(ValueError, match=r'Counting-v0.* gives no pictures'):
+    make('Counting-v0').render()
+
+
 @pytest.mark.parametrize(
   ('environment_id', 'gym_import', 'text'),
   [

@@ -22,6 +22,7 @@ from typing import Any
 import dm_env
 import gymnasium
 import numpy as np
+from gymnasium.envs import registration
 
 from scalable_agent import structs
 from scalable_agent.envs import gymnasium_spaces
@@ -103,8 +104,14 @@ class GymnasiumEnvironment(dm_env.Environment):
     return self._action_spec
 
   def render(self) -> np.ndarray:
-    """A picture, if the environment was made with `render_mode=rgb_array`."""
-    return self._env.render()
+    """A picture `[H, W, 3]` uint8."""
+    picture = self._env.render() if self._env.render_mode else None
+    if picture is None:
+      raise ValueError(
+        f'{self._env} gives no pictures; it needs the render mode rgb_array '
+        "among its metadata's `render_modes`, and `render`."
+      )
+    return picture
 
   def close(self):
     """Closes the environment."""
@@ -139,23 +146,27 @@ def make(
     environment_id: As in `gymnasium.make`.
     gym_import: Module to import first, which registers your own environments.
     num_action_repeats: See `GymnasiumEnvironment`.
-    render_mode: 'rgb_array' to film it.
+    render_mode: 'rgb_array' to film it, if it can be filmed.
 
   Returns:
     The environment.
   """
   import_module(gym_import)
-  # Not every environment knows the argument.
-  rendering = {} if render_mode is None else {'render_mode': render_mode}
-  env = registered(
-    gymnasium.make,
-    environment_id,
-    gym_import,
-    **rendering,
-    # What the checker would say, `base.CheckedEnvironment` says.
-    disable_env_checker=True,
-  )
+  env = registered(_make, environment_id, gym_import, render_mode=render_mode)
   return GymnasiumEnvironment(env, seed, num_action_repeats)
+
+
+def _make(environment_id, render_mode):
+  creator = gymnasium.spec(environment_id).entry_point
+  if isinstance(creator, str):
+    creator = registration.load_env_creator(creator)
+  metadata = getattr(creator, 'metadata', {})
+  rendering = {}
+  if render_mode in metadata.get('render_modes', ()):
+    # Not every environment knows the argument.
+    rendering['render_mode'] = render_mode
+  # What Gymnasium's checker would say, `base.CheckedEnvironment` says.
+  return gymnasium.make(environment_id, disable_env_checker=True, **rendering)
 
 
 def import_module(gym_import: str):
