@@ -19,9 +19,8 @@ Defaults are those of the original's `experiment.py` where it has the setting.
 """
 
 import dataclasses
-import math
-from collections.abc import Sequence
-from typing import Any
+
+from scalable_agent import options
 
 REWARD_CLIPPINGS = ('abs_one', 'soft_asymmetric', 'none')
 TORSOS = ('auto', 'deep', 'shallow', 'mlp')
@@ -30,55 +29,25 @@ INFERENCES = ('auto', 'direct', 'batched')
 BACKENDS = ('auto', 'vector', 'process', 'serial')
 PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
 DEVICES = ('auto', 'cpu', 'gpu', 'tpu')
+LAB_ACTION_SETS = ('paper', 'extended', 'raw')
+LAB_RENDERERS = ('software', 'hardware')
 
-
-def option(
-  default: Any,
-  meaning: str,
-  *,
-  unit: str | None = None,
-  choices: Sequence[str] | None = None,
-) -> Any:
-  """A dataclass field with what `--help` and the checks need to know."""
-  return dataclasses.field(
-    default=default,
-    metadata={'meaning': meaning, 'unit': unit, 'choices': choices},
-  )
-
-
-class _Validated:
-  """Checks choices and finiteness, then what `_check` of the subclass asks."""
-
-  def __post_init__(self):
-    for field in dataclasses.fields(self):  # type: ignore[arg-type]
-      choices = field.metadata['choices']
-      value = getattr(self, field.name)
-      if choices and value not in choices:
-        raise ValueError(
-          f'{field.name} is {value!r}; choose one of {", ".join(choices)}.'
-        )
-      if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f'{field.name} is {value}; give a finite number.')
-    self._check()
-
-  def _check(self):
-    pass
-
-  def _at_least(self, minimum, *names):
-    for name in names:
-      value = getattr(self, name)
-      if value is not None and not value >= minimum:
-        raise ValueError(f'{name} is {value}; it must be at least {minimum}.')
+option = options.option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskConfig(_Validated):
+class TaskConfig(options.Validated):
   """What is played, and how it is shown to the agent."""
 
   level_name: str = option(
     'explore_goal_locations_small',
     'What to play: a DMLab-30 level, `dmlab30`, `atari/<game>`, `atari57`, '
     '`gym/<id>`, `catch`, or several of a kind separated by commas.',
+  )
+  level_weights: str = option(
+    '',
+    'How many environments play which level, as level=weight, separated by '
+    'commas: one of weight 2 gets twice as many. Default: all the same.',
   )
   num_action_repeats: int | None = option(
     None,
@@ -143,7 +112,55 @@ class TaskConfig(_Validated):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ActorConfig(_Validated):
+class DmlabConfig(options.Validated):
+  """What concerns DeepMind Lab alone; `dmlab30.settings` checks the rest."""
+
+  action_set: str = option(
+    'paper',
+    "DMLab: the paper's 9, PopArt's 15 (extended), or Lab's 7 numbers (raw).",
+    choices=LAB_ACTION_SETS,
+  )
+  renderer: str = option(
+    'software',
+    'DMLab: draw on the CPU (software) or on a GPU (hardware).',
+    choices=LAB_RENDERERS,
+  )
+  mixer_seed: int | None = option(
+    None,
+    "DMLab: mixed into all seeds of training, not of tests. None: Lab's own.",
+  )
+  allow_hold_out_levels: bool = option(
+    False,
+    'DMLab: permit the two levels with a test map; tests always do.',
+  )
+  level_directory: str = option(
+    '', "DMLab: folder of your level scripts, absolute or below Lab's own."
+  )
+  lab_setting: str = option(
+    '',
+    'DMLab: further settings of Lab or the level: name=value, with commas.',
+  )
+  curriculum: str = option(
+    '',
+    'DMLab: a setting that rises while training, as '
+    'setting:first:last:over[:unit], such as difficulty:0.5:2.0:10000:episodes,'
+    ' counted by each environment alone.',
+  )
+  num_level_seeds: int | None = option(
+    None,
+    'DMLab: draw episodes among so many seeds, so that compiled maps are met '
+    'again. None: among all 2**31 - 1, as the original.',
+  )
+  level_cache_dir: str = option(
+    '', 'DMLab: folder of compiled maps, shared by all; empty: none is kept.'
+  )
+  level_cache_gib: float = option(
+    20.0, 'DMLab: most that the folder of maps may hold.', unit='GiB'
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ActorConfig(options.Validated):
   """Who acts, and what happens when an environment fails."""
 
   num_actors: int = option(4, 'Number of actors (threads).')
@@ -196,7 +213,7 @@ class ActorConfig(_Validated):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AgentConfig(_Validated):
+class AgentConfig(options.Validated):
   """The network."""
 
   torso: str = option(
@@ -221,6 +238,12 @@ class AgentConfig(_Validated):
     'Feed the last reward, clipped to [-1, 1], to the core. None: with an LSTM '
     'only, as in the paper.',
   )
+  standardize_images: bool = option(
+    False,
+    'Show the torso each image minus its own mean, over its own deviation. '
+    'Learning starts sooner where little moves in front of a background that '
+    'does not; off in the paper.',
+  )
   precision: str = option(
     'float32',
     'Arithmetic of torso and core; heads, V-trace and loss stay float32.',
@@ -229,7 +252,7 @@ class AgentConfig(_Validated):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LearnerConfig(_Validated):
+class LearnerConfig(options.Validated):
   """How the learner updates."""
 
   batch_size: int = option(2, 'Unrolls (columns) per update.')
@@ -296,7 +319,7 @@ class LearnerConfig(_Validated):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunConfig(_Validated):
+class RunConfig(options.Validated):
   """Where a run lives, how it reports, and on what it computes."""
 
   logdir: str = option(
@@ -331,6 +354,7 @@ class Config:
   """A whole run."""
 
   task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
+  dmlab: DmlabConfig = dataclasses.field(default_factory=DmlabConfig)
   actor: ActorConfig = dataclasses.field(default_factory=ActorConfig)
   agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
   learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)

@@ -14,75 +14,25 @@
 """What `--level_name` means: which levels, and who makes their environments."""
 
 import difflib
-import functools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from scalable_agent import config, structs
-from scalable_agent.atari import environment as atari_environment
-from scalable_agent.atari import games as atari_games
-from scalable_agent.atari import settings as atari_settings
-from scalable_agent.atari import vector as atari_vector
-from scalable_agent.envs import (
-  base,
-  batches,
-  catch,
-  gymnasium_adapter,
-  gymnasium_vector,
-  process,
-)
+from scalable_agent import config
+from scalable_agent.dmlab30 import levels
+from scalable_agent.envs import catch
+from scalable_agent.suites import atari, base, dmlab, gym
 
-MODES = ('train', 'test')
+MODES = levels.MODES
+Request = base.Request
+Suite = base.Suite
+Task = base.Task
 
-_ATARI = 'atari/'
-_ATARI_57 = 'atari57'
 _CATCH = 'catch'
-_GYM = 'gym/'
-
-
-class Request(NamedTuple):
-  """Environments that are asked for.
-
-  level_names: `[E]`, what each of them plays.
-  base_seed: of this start of the run.
-  actor: index of the actor, for seeds and messages.
-  """
-
-  level_names: Sequence[str]
-  base_seed: int
-  actor: int
-
-
-class Task(NamedTuple):
-  """What a run plays.
-
-  level_names: all levels, in the suite's order.
-  frame_stack: how many of the newest frames the agent sees.
-  build: makes the environments of an actor.
-  factory: of single environments of a level, to look at: they can `render`.
-  human_normalized: percent of (level, mean return); None where no human
-    played.
-  """
-
-  level_names: tuple[str, ...]
-  frame_stack: int
-  build: Callable[[Request], structs.Environments]
-  factory: Callable[[str], base.Factory]
-  human_normalized: Callable[[str, float], float | None] = lambda *_: None
-
-  def spec(self) -> structs.EnvironmentSpec:
-    """What the agent sees and does; makes an environment to find out."""
-    environments = self.build(Request(self.level_names[:1], 0, 0))
-    try:
-      return environments.spec
-    finally:
-      environments.close()
 
 
 def make_task(settings: config.Config, mode: str = 'train') -> Task:
-  """The task that the settings name.
+  """The task that the settings name. Starts no environment.
 
   Args:
     settings: of the run.
@@ -93,35 +43,34 @@ def make_task(settings: config.Config, mode: str = 'train') -> Task:
   """
   if mode not in MODES:
     raise ValueError(f'mode is {mode!r}; choose train or test.')
-  names = tuple(n.strip() for n in settings.task.level_name.split(','))
+  task = _make_task(settings, mode)
   if mode == 'train':
-    deal(names, settings.actor.num_actors, settings.actor.envs_per_actor)
-  if names == (_CATCH,):
-    return _single_task(settings, names, lambda _: catch.Catch)
-  if all(name.startswith(_GYM) for name in names):
-    return _gym_task(settings, names)
-  if names == (_ATARI_57,):
-    names = tuple(_ATARI + game for game in atari_games.GAMES)
-  if all(name.startswith(_ATARI) for name in names):
-    return _atari_task(settings, names, mode)
-  raise ValueError(
-    f'level_name is {settings.task.level_name!r}, which is no level;'
-    f'{_nearest(settings.task.level_name)} choose a DMLab-30 level, '
-    '`dmlab30`, `atari/<game>`, `atari57`, `gym/<id>` or `catch`, or several '
-    'of one kind separated by commas.'
-  )
+    task = task._replace(weights=_parse_weights(settings.task.level_weights))
+    actor = settings.actor
+    deal(task.level_names, actor.num_actors, actor.envs_per_actor, task.weights)
+  return task
 
 
 def deal(
-  level_names: Sequence[str], num_actors: int, envs_per_actor: int
+  level_names: Sequence[str],
+  num_actors: int,
+  envs_per_actor: int,
+  weights: Mapping[str, int] | None = None,
 ) -> list[list[str]]:
   """Deals levels round robin over all environments of all actors.
+
+  Args:
+    level_names: of the task.
+    num_actors: of the run.
+    envs_per_actor: of each.
+    weights: how many environments play a level, relative to others; 1 for
+      those that are not named.
 
   Returns:
     For each actor the level of each of its environments.
 
   Raises:
-    ValueError: there are fewer environments than levels.
+    ValueError: there are fewer environments than levels, or a weight is wrong.
   """
   num_envs = num_actors * envs_per_actor
   if num_envs < len(level_names):
@@ -130,7 +79,7 @@ def deal(
       f'{num_envs} environments, fewer than the {len(level_names)} levels; '
       'every level needs one. Raise either, or name fewer levels.'
     )
-  dealt = [level_names[i % len(level_names)] for i in range(num_envs)]
+  dealt = levels.deal(level_names, num_envs, weights)
   return [
     dealt[a * envs_per_actor : (a + 1) * envs_per_actor]
     for a in range(num_actors)
@@ -146,103 +95,48 @@ def start_seed(seed: int, start: int, attempt: int = 0) -> int:
   return int(entropy.generate_state(1)[0])
 
 
-def _single_task(settings, names, factory):
-  """Levels whose environments are made one by one."""
-  backend = settings.actor.env_backend
-  if backend == 'vector':
-    raise ValueError(
-      f'env_backend is vector, but {names[0]} has no vector environment; '
-      'choose auto, process or serial.'
-    )
-
-  def build(request):
-    kind, more = batches.SerialEnvironments, {}
-    if backend == 'process':
-      kind = process.ProcessEnvironments
-      more = {'timeout_secs': settings.actor.env_timeout_secs}
-    return kind(
-      [factory(name) for name in request.level_names],
-      request.level_names,
-      base_seed=request.base_seed,
-      actor=request.actor,
-      on_error=settings.actor.on_env_error,
-      max_restarts=settings.actor.max_restarts,
-      **more,
-    )
-
-  return Task(names, 1, build, factory)
-
-
-def _gym_task(settings, names):
-  def factory(name, render_mode=None):
-    return functools.partial(
-      gymnasium_adapter.make,
-      environment_id=name.removeprefix(_GYM),
-      gym_import=settings.task.gym_import,
-      num_action_repeats=settings.task.num_action_repeats or 1,
-      render_mode=render_mode,
-    )
-
-  filmed = functools.partial(factory, render_mode='rgb_array')
-  if settings.actor.env_backend != 'vector':
-    return _single_task(settings, names, factory)._replace(factory=filmed)
-  if len(names) > 1:
-    raise ValueError(
-      'env_backend is vector, which plays one gym level at a time; choose '
-      'serial or process for several.'
-    )
-
-  def build(request):
-    return gymnasium_vector.make(
-      names[0].removeprefix(_GYM),
-      request.level_names,
-      gym_import=settings.task.gym_import,
-      base_seed=request.base_seed,
-      actor=request.actor,
-    )
-
-  return Task(names, 1, build, filmed)
-
-
-def _atari_task(settings, names, mode):
-  protocol = atari_settings.from_task(
-    settings.task, several_games=len(names) > 1, evaluation=mode == 'test'
+def _make_task(settings, mode):
+  names = tuple(n.strip() for n in settings.task.level_name.split(','))
+  if names == (_CATCH,):
+    return base.single_task(settings, names, lambda _: catch.Catch)
+  if all(name.startswith(gym.PREFIX) for name in names):
+    return gym.make_task(settings, names)
+  if names == (atari.SUITE,) or all(n.startswith(atari.PREFIX) for n in names):
+    return atari.make_task(settings, names, mode)
+  others = (gym.PREFIX, atari.PREFIX)
+  if all(
+    dmlab.is_level(name, settings) and not name.startswith(others)
+    for name in names
+  ):
+    return dmlab.make_task(settings, names, mode)
+  raise ValueError(
+    f'level_name is {settings.task.level_name!r}, which is no level;'
+    f'{_nearest(names)} choose a DMLab-30 level, '
+    '`dmlab30`, `atari/<game>`, `atari57`, `gym/<id>` or `catch`, or several '
+    'of one kind separated by commas.'
   )
 
-  def factory(name):
-    return functools.partial(_atari_game, name.removeprefix(_ATARI), protocol)
 
-  if settings.actor.env_backend not in ('auto', 'vector'):
-    task = _single_task(settings, names, factory)
-    return task._replace(
-      frame_stack=settings.task.frame_stack, human_normalized=_atari_percent
-    )
-
-  def build(request):
-    return atari_vector.make(
-      [name.removeprefix(_ATARI) for name in request.level_names],
-      protocol,
-      level_names=request.level_names,
-      base_seed=request.base_seed,
-      actor=request.actor,
-      num_threads=settings.actor.env_threads,
-    )
-
-  return Task(names, settings.task.frame_stack, build, factory, _atari_percent)
+def _nearest(names: Sequence[str]) -> str:
+  """A question about the first name that nobody knows."""
+  known = [_CATCH, atari.SUITE, *atari.ALL_NAMES]
+  known += [levels.SUITE, *levels.ALL_NAMES, *levels.OTHER_LEVELS]
+  for name in names:
+    if name not in known:
+      near = difflib.get_close_matches(name, known, n=3)
+      return f' did you mean {" or ".join(near)}? Or' if near else ''
+  return ''
 
 
-def _atari_percent(level, mean_return):
-  game = level.removeprefix(_ATARI)
-  if game not in atari_games.SCORES:
-    return None
-  return atari_games.human_normalized(game, mean_return)
-
-
-def _atari_game(game, protocol, seed):
-  return atari_environment.Atari(game, seed, protocol)
-
-
-def _nearest(name: str) -> str:
-  known = [_CATCH, _ATARI_57, *(_ATARI + g for g in atari_games.GAMES)]
-  near = difflib.get_close_matches(name, known, n=3)
-  return f' did you mean {" or ".join(near)}? Or' if near else ''
+def _parse_weights(text: str) -> dict[str, int]:
+  """`level=2,other=3` as a mapping."""
+  weights = {}
+  for item in filter(None, text.split(',')):
+    name, _, weight = item.strip().rpartition('=')
+    if not name or not weight.isdecimal():
+      raise ValueError(
+        f'level_weights has {item!r}; write level=weight with a whole number, '
+        'such as rooms_watermaze=2.'
+      )
+    weights[name] = int(weight)
+  return weights

@@ -18,7 +18,8 @@ r"""Tests the agent of a run: raw returns of whole episodes, and a film.
 
 Settings are those that the run was started with; flags that are given win. The
 number of episodes of each environment is fixed beforehand, so short episodes
-are not favoured. Results are added to `test.csv` in --logdir.
+are not favoured. Results are added to `test.csv` in --logdir; levels that are
+there, of the same weights and settings, are not played again.
 """
 
 import config_flags
@@ -37,6 +38,11 @@ flags.DEFINE_boolean(
   'greedy',
   False,
   'When testing: take the most likely action instead of a sample.',
+)
+flags.DEFINE_boolean(
+  'test_afresh',
+  False,
+  'When testing: play levels again that test.csv has already.',
 )
 flags.DEFINE_string(
   'video',
@@ -58,6 +64,7 @@ def test() -> int:
       flags.FLAGS.test_num_episodes,
       flags.FLAGS.greedy,
       flags.FLAGS.video,
+      flags.FLAGS.test_afresh,
     )
   except ValueError as error:
     config_flags.fail(str(error))

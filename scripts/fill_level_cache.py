@@ -16,72 +16,43 @@ r"""Compiles the maps of DMLab-30 levels ahead of training, in parallel.
     python scripts/fill_level_cache.py --level_name=dmlab30 \
       --level_cache_dir=/data/lab_maps --num_level_seeds=1000 --num_workers=16
 
-Then train with the same `--level_cache_dir` and `--num_level_seeds`. It may be
-interrupted and started again. `--mode=test` fills for the suite's test.
+Then train with the same flags. It may be interrupted and started again. Levels
+that compile no maps are passed over. `--mode=test` fills for the suite's test.
 """
 
 import os
 
 import config_flags
-from absl import app, flags
+from absl import flags
 
+from scalable_agent import config
 from scalable_agent.dmlab30 import cache_filler, levels, settings
+from scalable_agent.suites import dmlab
 
-FLAGS = flags.FLAGS
-
-flags.DEFINE_string(
-  'level_name',
-  levels.SUITE,
-  'Levels, separated by commas; levels that compile no maps are passed over.',
-)
-flags.DEFINE_enum(
+config_flags.define()
+MODE = flags.DEFINE_enum(
   'mode', 'train', levels.MODES, 'Maps of training, or of the test levels.'
 )
-flags.DEFINE_string(
-  'level_cache_dir', None, 'Folder of compiled maps.', required=True
-)
-flags.DEFINE_float(
-  'level_cache_gib', 20.0, 'Most that the folder may hold (GiB).'
-)
-flags.DEFINE_integer(
-  'num_level_seeds', 1000, 'Maps per level, of the seeds from 0 on.', 1
-)
-flags.DEFINE_integer(
+NUM_WORKERS = flags.DEFINE_integer(
   'num_workers', os.cpu_count() or 1, 'Processes, one Lab in each.', 1
 )
-flags.DEFINE_string('dataset_path', '', 'See scripts/train.py.')
-flags.DEFINE_string('level_directory', '', 'Folder of your level scripts.')
-flags.DEFINE_multi_string(
-  'lab_setting', [], 'A further Lab setting, name=value; may be repeated.'
-)
 
 
-def main(argv: list[str]) -> None:
-  """Fills the cache and says how it went."""
-  if argv[1:]:
-    config_flags.fail(f'{argv[1]!r} is not a flag.')
+def main(chosen: config.Config) -> int:
+  """Fills the cache and says how it went; returns the exit code."""
   try:
-    lab_settings = settings.LabSettings(
-      dataset_path=FLAGS.dataset_path,
-      level_directory=FLAGS.level_directory,
-      level_cache_dir=FLAGS.level_cache_dir,
-      level_cache_gib=FLAGS.level_cache_gib,
-      num_level_seeds=FLAGS.num_level_seeds,
-      config=settings.parse_config(FLAGS.lab_setting),
+    lab_settings = dmlab.lab_settings(chosen, MODE.value)
+    resolved = levels.resolve(
+      chosen.task.level_name, MODE.value, lab_settings.level_directory
     )
-    if FLAGS.mode == 'test':
-      lab_settings = lab_settings.for_test()
-    names = cache_filler.with_maps(
-      levels.resolve(FLAGS.level_name, FLAGS.mode, FLAGS.level_directory)
-    )
-    settings.check_settings(names, lab_settings, FLAGS.mode)
+    names = cache_filler.with_maps(resolved)
+    settings.check_settings(names, lab_settings, MODE.value)
+    progress = cache_filler.fill(names, lab_settings, NUM_WORKERS.value, report)
   except ValueError as error:
     config_flags.fail(str(error))
-  progress = cache_filler.fill(names, lab_settings, FLAGS.num_workers, report)
   for failure in progress.failures:
     print(failure)
-  if progress.failed:
-    raise SystemExit(1)
+  return 1 if progress.failed else 0
 
 
 def report(progress: cache_filler.Progress, seconds: float) -> None:
@@ -97,4 +68,4 @@ def report(progress: cache_filler.Progress, seconds: float) -> None:
 
 
 if __name__ == '__main__':
-  app.run(main)
+  config_flags.run(main)

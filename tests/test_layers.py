@@ -32,6 +32,7 @@ LAYERS = (
     'console',
     'files',
     'metrics',
+    'options',
     'run_record',
     'structs',
     'timing',
@@ -59,6 +60,7 @@ LAYERS = (
     'learner',
     'params',
     'queues',
+    'suites',
     'tasks',
     'video',
   },
@@ -68,6 +70,7 @@ LAYERS = (
 # Who may import whom within a layer.
 NEIGHBOURS = {
   'atari': {'envs'},
+  'config': {'options'},
   'console': {'files', 'metrics'},
   'dataset': {'queues'},
   'dmlab30': {'envs'},
@@ -76,6 +79,7 @@ NEIGHBOURS = {
   'losses': {'shapes'},
   'metrics': {'files'},
   'run_record': {'config', 'files'},
+  'tasks': {'suites'},
   'video': {'evaluate'},
   'vtrace_tf': {'recurrence', 'shapes'},
 }
@@ -97,6 +101,7 @@ WITHOUT_TENSORFLOW = (
   'scalable_agent/envs/',
   'scalable_agent/files.py',
   'scalable_agent/metrics.py',
+  'scalable_agent/options.py',
   'scalable_agent/run_record.py',
   'scalable_agent/structs.py',
   'scalable_agent/timing.py',

@@ -20,6 +20,8 @@ frame, strafe, move, fire, jump, crouch.
 import numpy as np
 from dm_env import specs
 
+from scalable_agent import config
+
 NAMES = (
   'LOOK_LEFT_RIGHT_PIXELS_PER_FRAME',
   'LOOK_DOWN_UP_PIXELS_PER_FRAME',
@@ -66,7 +68,7 @@ EXTENDED = (
 )
 
 # 9 actions, 15 actions, or the seven numbers themselves.
-ACTION_SETS = ('paper', 'extended', 'raw')
+ACTION_SETS = config.LAB_ACTION_SETS
 
 
 class Actions:

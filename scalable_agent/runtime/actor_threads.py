@@ -59,6 +59,7 @@ class ActorThreads:
       task.level_names,
       settings.actor.num_actors,
       settings.actor.envs_per_actor,
+      task.weights,
     )
     self._start = start
     self._settings = settings

@@ -28,6 +28,7 @@ from scalable_agent import (
   metrics,
   params,
   structs,
+  tasks,
   timing,
 )
 
@@ -46,6 +47,8 @@ class LearnerLoop:
     store: params.ParamStore,
     log: episodes.EpisodeLog,
     save: Callable[[], None],
+    frames_per_step: int,
+    suite: tasks.Suite | None = None,
   ):
     """Makes a loop and publishes the weights as they are.
 
@@ -55,6 +58,8 @@ class LearnerLoop:
       store: where weights are published.
       log: finished episodes.
       save: writes a checkpoint.
+      frames_per_step: simulator frames behind an agent step.
+      suite: what is scored as a whole, if the levels are a whole suite.
     """
     self._settings = settings
     self._learner = own
@@ -62,6 +67,8 @@ class LearnerLoop:
     self._log = log
     self.writer: metrics.MetricWriter = metrics.NullWriter()
     self._save = save
+    self._frames_per_step = frames_per_step
+    self._suite_scores = suite and _SuiteScores(suite, log.num_episodes)
     self.timers = timing.Timers()
     self.done = threading.Event()
     self.last_lag = 0.0
@@ -117,7 +124,10 @@ class LearnerLoop:
     self._reported_frames = env_frames
     values = intervals.take(env_frames)
     values.update(extra_metrics)
-    values.update(_episode_metrics(self._log))
+    new = self._log.take_new()
+    values.update(_episode_metrics(self._log, new, self._frames_per_step))
+    if self._suite_scores is not None:
+      values.update(self._suite_scores.take(new))
     self.writer.write(env_frames, values)
 
   def _update(self, batch, intervals):
@@ -138,20 +148,51 @@ class LearnerLoop:
       logging.error('No checkpoint was written: %s', error)
 
 
-def _episode_metrics(log: episodes.EpisodeLog) -> dict[str, float]:
-  """Mean return and length per level of the episodes since the last call."""
+class _SuiteScores:
+  """Figures of the suite, each time every level has finished an episode.
+
+  As in the original, episodes count once: then all levels start over.
+  """
+
+  def __init__(self, suite: tasks.Suite, level_names: Iterable[str]):
+    self._suite = suite
+    self._returns: dict[str, list[float]] = {name: [] for name in level_names}
+
+  def take(self, new: Iterable[episodes.Episode]) -> dict[str, float]:
+    """Takes in episodes; returns the figures if they are due."""
+    for episode in new:
+      self._returns[episode.level].append(episode.episode_return)
+    if not all(self._returns.values()):
+      return {}
+    scores = self._suite.scores(self._returns)
+    self._returns = {name: [] for name in self._returns}
+    name = self._suite.name
+    return {f'{name}/training_{key}': value for key, value in scores.items()}
+
+
+def _episode_metrics(
+  log: episodes.EpisodeLog, new: Iterable[episodes.Episode], frames: int
+) -> dict[str, float]:
+  """Per level: means of the `new` episodes, and totals of the run.
+
+  Args:
+    log: with the totals.
+    new: episodes since the last report.
+    frames: of an agent step.
+  """
   by_level: dict[str, list[episodes.Episode]] = {}
-  for episode in log.take_new():
+  for episode in new:
     by_level.setdefault(episode.level, []).append(episode)
   values: dict[str, float] = {}
   for level, ended in by_level.items():
     returns = [e.episode_return for e in ended]
+    num_steps = float(np.mean([e.num_steps for e in ended]))
     values[f'{level}/episode_return'] = float(np.mean(returns))
-    values[f'{level}/episode_steps'] = float(
-      np.mean([e.num_steps for e in ended])
-    )
+    values[f'{level}/episode_steps'] = num_steps
+    values[f'{level}/episode_frames'] = num_steps * frames
   for level, num_episodes in log.num_episodes.items():
     if num_episodes:
       values[f'{level}/num_episodes'] = float(num_episodes)
       values[f'{level}/num_steps'] = float(log.num_steps[level])
+      values[f'{level}/num_frames'] = float(log.num_steps[level] * frames)
   return values

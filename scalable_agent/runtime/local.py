@@ -19,6 +19,7 @@ raised in the main thread.
 """
 
 import collections
+import threading
 import time
 from typing import NamedTuple
 
@@ -116,8 +117,15 @@ class LocalRun:
     store = params.ParamStore()
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
     self._workers = workers.Workers()
+    self._asked_to_stop = threading.Event()
     self._loop = learner_loop.LearnerLoop(
-      settings, self._learner, store, self._episodes, self._save
+      settings,
+      self._learner,
+      store,
+      self._episodes,
+      self._save,
+      self._spec.frames_per_step,
+      task.suite,
     )
     self._actors = actor_threads.ActorThreads(
       settings,
@@ -167,6 +175,11 @@ class LocalRun:
       rates=self._intervals.whole_run(self._learner.env_frames),
       mean_returns=self._episodes.recent_mean_returns(),
     )
+
+  def stop(self) -> None:
+    """Asks the run to end as a signal would; from any thread."""
+    self._asked_to_stop.set()
+    self._workers.wake()
 
   def _make_agent(self):
     return agent_lib.Agent(
@@ -223,7 +236,8 @@ class LocalRun:
     """The main thread, until there is a reason to end."""
     speed = _Speed(self._learner.env_frames)
     start = time.monotonic()
-    while not (self._loop.done.is_set() or self._workers.failed or received):
+    reasons = (self._loop.done.is_set, self._asked_to_stop.is_set)
+    while not (self._workers.failed or received or any(r() for r in reasons)):
       if stop_after_secs is not None:
         if time.monotonic() - start >= stop_after_secs:
           return

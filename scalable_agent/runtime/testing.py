@@ -13,40 +13,22 @@
 # limitations under the License.
 """Testing the agent of a run: fair episodes, a table, a film."""
 
-import csv
-import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from scalable_agent import (
   checkpoint,
   config,
   evaluate,
-  files,
   structs,
   tasks,
   video,
 )
-from scalable_agent.runtime import devices, training
+from scalable_agent.runtime import devices, score_table, training
 
 if TYPE_CHECKING:
   from scalable_agent import inference
-
-TABLE_FILE = 'test.csv'
-_COLUMNS = (
-  'env_frames',
-  'level',
-  'episodes',
-  'mean_return',
-  'standard_error',
-  'min_return',
-  'max_return',
-  'mean_steps',
-  'human_normalized_percent',
-)
 
 
 def run_test(
@@ -54,28 +36,36 @@ def run_test(
   num_episodes: int,
   greedy: bool = False,
   video_path: str | None = None,
+  afresh: bool = False,
   say: Callable[[str], None] = print,
-) -> list[evaluate.LevelResult]:
+) -> list[score_table.Row]:
   """Plays `num_episodes` of each level with the newest checkpoint.
 
-  Returns are raw, lives end nothing, actions are sampled unless `greedy`.
-  A row per level is added to `test.csv` in the run directory.
+  Returns are raw, lives end nothing, actions are sampled unless `greedy`. A row
+  per level is added to `test.csv` in the run directory as soon as it is played;
+  levels that are there, of the same weights and settings, are not played again.
 
   Args:
     settings: of the run, with its `logdir`.
     num_episodes: per level, shared out over the environments beforehand.
     greedy: take the most likely action.
     video_path: film one more episode of the first level; None: no film.
+    afresh: play all levels, whatever is there.
     say: shows a line to the user.
+
+  Returns:
+    A row per level.
 
   Raises:
     training.SettingsError: there is no checkpoint, or it does not fit.
   """
+  path = os.path.join(settings.run.logdir, score_table.FILE)
   try:
     saved = checkpoint.Checkpointer(settings.run.logdir).restore_required()
     if video_path is not None:
       video.check_path(video_path)
     task = tasks.make_task(settings, 'test')
+    table = score_table.read(path)
     spec = task.spec()
     devices.prepare()
     player = _Player(settings, task, spec, saved, greedy)
@@ -86,16 +76,32 @@ def run_test(
     f'Testing {saved.path} ({env_frames:,} frames): {num_episodes} episodes '
     f'per level, {"greedy" if greedy else "sampled"} actions.'
   )
-  results = []
+  key = score_table.make_key(settings, player.weights, num_episodes, greedy)
+  known = {} if afresh else {r.level: r for r in table if r.key == key}
+  rows = []
   for level in task.level_names:
-    results.append(player.play(level, num_episodes))
-    row = _row(env_frames, results[-1], task.human_normalized)
-    say(_line(row))
-    _append(os.path.join(settings.run.logdir, TABLE_FILE), row)
+    row = known.get(level)
+    if row is None:
+      result = player.play(level, num_episodes)
+      row = score_table.make_row(env_frames, result, task, key)
+      score_table.append(path, row)
+    say(f'  {row.line}{" (played before)" if level in known else ""}')
+    rows.append(row)
+  _say_table(rows, task, path, say)
   if video_path is not None:
     episode_return = player.film(task.level_names[0], video_path)
     say(f'Filmed an episode of return {episode_return:g}: {video_path}')
-  return results
+  return rows
+
+
+def _say_table(rows, task, path, say):
+  figures = {}
+  if task.suite is not None:
+    scores = task.suite.scores({r.level: [r.mean_return] for r in rows})
+    figures = {f'{task.suite.name}/test_{k}': v for k, v in scores.items()}
+  for line in score_table.lines(rows, figures):
+    say(line)
+  say(f'The table is in {path}; levels in it are not played again.')
 
 
 class _Player:
@@ -115,7 +121,8 @@ class _Player:
     agent = self._make_agent()
     learner.load_agent(agent, saved.arrays)
     self._params = params.ParamStore()
-    self._params.publish(0, [v.numpy() for v in agent.trainable_variables])
+    self.weights = [v.numpy() for v in agent.trainable_variables]
+    self._params.publish(0, self.weights)
     self._policies: dict[int, inference.DirectPolicy] = {}
 
   def play(self, level: str, num_episodes: int) -> evaluate.LevelResult:
@@ -155,43 +162,3 @@ class _Player:
           self._greedy,
         )
     return self._policies[num_envs]
-
-
-def _row(env_frames, result, human_normalized):
-  returns = np.asarray(result.returns)
-  mean = returns.mean()
-  error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0
-  normalized = human_normalized(result.level, mean)
-  values = (
-    env_frames,
-    result.level,
-    len(returns),
-    mean,
-    error,
-    returns.min(),
-    returns.max(),
-    np.mean(result.num_steps),
-    '' if normalized is None else normalized,
-  )
-  return dict(zip(_COLUMNS, values, strict=True))
-
-
-def _line(row) -> str:
-  text = (
-    f'  {row["level"]}: mean return {row["mean_return"]:.2f} '
-    f'(standard error {row["standard_error"]:.2f}, {row["min_return"]:g} to '
-    f'{row["max_return"]:g}, {row["episodes"]} episodes)'
-  )
-  if row['human_normalized_percent'] != '':
-    text += f', human-normalized {row["human_normalized_percent"]:.1f} %'
-  return text
-
-
-def _append(path: str, row: dict) -> None:
-  """Adds a row to the table of tests, with a head if it is new."""
-  rows: Sequence[Sequence] = [list(row.values())]
-  if not os.path.exists(path):
-    rows = [_COLUMNS, *rows]
-  text = io.StringIO()
-  csv.writer(text, lineterminator='\n').writerows(rows)
-  files.append(path, text.getvalue().encode())
