@@ -33,6 +33,17 @@ from scalable_agent.nets import agent as agent_lib
 
 _OPTIMIZER_PREFIX = 'optimizer/'
 
+# How metrics of replicas become one; those not named are averaged.
+_REDUCTIONS = {
+  'total_loss': tf.reduce_sum,
+  'policy_gradient_loss': tf.reduce_sum,
+  'baseline_loss': tf.reduce_sum,
+  'entropy_loss': tf.reduce_sum,
+  'rho_max': tf.reduce_max,
+  'log_rhos': tf.identity,
+  'finite': tf.reduce_all,
+}
+
 
 class Learner:
   """Owns the weights that learn, the optimizer, and the frame counter.
@@ -136,7 +147,15 @@ class Learner:
     return named
 
   def _distributed_update(self, batch, learning_rate):
-    return self._strategy.run(self._replica_update, (batch, learning_rate))
+    metrics = self._strategy.run(self._replica_update, (batch, learning_rate))
+    if self._strategy.num_replicas_in_sync == 1:
+      return metrics
+    return {
+      name: _REDUCTIONS.get(name, tf.reduce_mean)(
+        tf.stack(self._strategy.experimental_local_results(value))
+      )
+      for name, value in metrics.items()
+    }
 
   def _replica_update(self, batch, learning_rate):
     variables = self.agent.trainable_variables
@@ -151,7 +170,10 @@ class Learner:
       gradients = scaling.unscale(gradients)
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:
-      gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+      # The loss as well: all replicas must agree on whether it is finite.
+      loss, *gradients = context.all_reduce(
+        tf.distribute.ReduceOp.SUM, [loss, *gradients]
+      )
     finite = tf.math.is_finite(loss) & tf.math.is_finite(
       tf.linalg.global_norm(gradients)
     )

@@ -19,14 +19,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import two_devices
 
 from scalable_agent import optimizers
-
-# Before TensorFlow starts: two devices, so that two replicas fit on one CPU.
-tf.config.set_logical_device_configuration(
-  tf.config.list_physical_devices('CPU')[0],
-  [tf.config.LogicalDeviceConfiguration()] * 2,
-)
 
 SHAPES = {'kernel': (3, 4), 'bias': (4,), 'embeddings': (5, 2)}
 LEARNING_RATES = (0.5, 0.4, 0.3, 0.2, 0.1)
@@ -216,7 +211,7 @@ def test_ok_is_the_plain_step():
 
 @pytest.mark.parametrize('entry', ['update', 'apply'])
 def test_two_replicas_equal_one(entry):
-  strategy = tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1'])
+  strategy = two_devices.mirrored()
   random = np.random.default_rng(3)
   inputs = random.standard_normal((3, 4, 3)).astype(np.float32)
   words = random.integers(0, 5, (3, 4))
