@@ -61,37 +61,41 @@ def run_test(
   """
   path = os.path.join(settings.run.logdir, score_table.FILE)
   try:
-    saved = checkpoint.Checkpointer(settings.run.logdir).restore_required()
     if video_path is not None:
       video.check_path(video_path)
-    task = tasks.make_task(settings, 'test')
-    table = score_table.read(path)
-    spec = task.spec()
-    devices.prepare()
-    player = _Player(settings, task, spec, saved, greedy)
+    player, task, table = _prepare(settings, greedy, path)
   except (ValueError, FileNotFoundError) as error:
     raise training.SettingsError(str(error)) from error
-  env_frames = saved.counters['learner']['env_frames']
   say(
-    f'Testing {saved.path} ({env_frames:,} frames): {num_episodes} episodes '
-    f'per level, {"greedy" if greedy else "sampled"} actions.'
+    f'Testing {player.path} ({player.env_frames:,} frames): {num_episodes} '
+    f'episodes per level, {"greedy" if greedy else "sampled"} actions.'
   )
-  key = score_table.make_key(settings, player.weights, num_episodes, greedy)
-  known = {} if afresh else {r.level: r for r in table if r.key == key}
   rows = []
   for level in task.level_names:
-    row = known.get(level)
-    if row is None:
-      result = player.play(level, num_episodes)
-      row = score_table.make_row(env_frames, result, task, key)
-      score_table.append(path, row)
-    say(f'  {row.line}{" (played before)" if level in known else ""}')
-    rows.append(row)
+    key = player.key(num_episodes)
+    known = [r for r in table if (r.level, r.key) == (level, key)]
+    if known and not afresh:
+      rows.append(known[-1])
+      say(f'  {known[-1].line} (played before)')
+      continue
+    rows.append(player.test(level, num_episodes))
+    score_table.append(path, rows[-1])
+    say(f'  {rows[-1].line}')
   _say_table(rows, task, path, say)
   if video_path is not None:
     episode_return = player.film(task.level_names[0], video_path)
     say(f'Filmed an episode of return {episode_return:g}: {video_path}')
   return rows
+
+
+def _prepare(settings, greedy, path):
+  """Checks everything; TensorFlow is loaded last."""
+  saved = checkpoint.Checkpointer(settings.run.logdir).restore_required()
+  task = tasks.make_task(settings, 'test')
+  table = score_table.read(path)
+  spec = task.spec()
+  devices.prepare()
+  return _Player(settings, task, spec, saved, greedy), task, table
 
 
 def _say_table(rows, task, path, say):
@@ -121,11 +125,28 @@ class _Player:
     agent = self._make_agent()
     learner.load_agent(agent, saved.arrays)
     self._params = params.ParamStore()
-    self.weights = [v.numpy() for v in agent.trainable_variables]
-    self._params.publish(0, self.weights)
+    self._weights = [v.numpy() for v in agent.trainable_variables]
+    self._params.publish(0, self._weights)
+    self.path = saved.path
+    self.env_frames = saved.counters['learner']['env_frames']
     self._policies: dict[int, inference.DirectPolicy] = {}
 
-  def play(self, level: str, num_episodes: int) -> evaluate.LevelResult:
+  def key(self, num_episodes: int) -> str:
+    """Of a test with so many episodes of a level."""
+    return score_table.make_key(
+      self._settings, self._weights, num_episodes, self._greedy
+    )
+
+  def test(self, level: str, num_episodes: int) -> score_table.Row:
+    """Plays a level and sums it up."""
+    return score_table.make_row(
+      self.env_frames,
+      self._play(level, num_episodes),
+      self._task,
+      self.key(num_episodes),
+    )
+
+  def _play(self, level: str, num_episodes: int) -> evaluate.LevelResult:
     """Fresh environments, closed afterwards."""
     actors = self._settings.actor
     num_envs = min(num_episodes, actors.num_actors * actors.envs_per_actor)
