@@ -85,7 +85,10 @@ class Learner:
       if agent.compute_dtype == 'float16':
         self._loss_scale = loss_scale.DynamicLossScale()
     self.frames_per_batch = (
-      learner_config.batch_size * learner_config.unroll_length * frames_per_step
+      learner_config.batch_size
+      * learner_config.unroll_length
+      * frames_per_step
+      * self._strategy.num_replicas_in_sync
     )
     self.env_frames = 0
     self.num_updates = 0
