@@ -17,6 +17,7 @@ import ast
 import functools
 import graphlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -115,7 +116,13 @@ MAX_MODULE_LINES = 350
 MAX_FUNCTION_LINES = 40
 MAX_WIRING_LINES = 80
 # Functions that put parts together: long, and without branches to get lost in.
-WIRING = {'scalable_agent/runtime/local.py:__init__'}
+WIRING = {
+  'scalable_agent/atari/vector.py:__init__',
+  'scalable_agent/nets/agent.py:unroll',
+  'scalable_agent/runtime/local.py:__init__',
+  'scalable_agent/runtime/testing.py:run_test',
+  'scripts/benchmarks/pipeline.py:_run',
+}
 
 HEADER = (ROOT / 'scalable_agent' / '__init__.py').read_text().split('"""')[0]
 
@@ -195,6 +202,25 @@ def test_module_knows_lower_layers_only(path):
 
 def test_neighbours_form_no_circle():
   graphlib.TopologicalSorter(NEIGHBOURS).prepare()
+
+
+def test_neighbours_are_still_used():
+  used: dict[str, set[str]] = {}
+  for path in MODULES:
+    used.setdefault(part_of(path), set()).update(own_parts(parse(path)))
+  for part, others in NEIGHBOURS.items():
+    assert others <= used[part], part
+
+
+def test_the_documentation_names_every_part_in_its_layer():
+  text = (ROOT / 'docs' / 'architecture.md').read_text()
+  rows = [row.split('|') for row in text.splitlines() if row.startswith('|')]
+  for name, parts in zip(
+    ('ground', 'parts', 'pipeline', 'runtime'), LAYERS, strict=True
+  ):
+    (documented,) = [row[2] for row in rows if row[1].strip() == name]
+    named = re.findall(r'`(\w+)/?`', documented)
+    assert sorted(named) == sorted(parts), name
 
 
 def test_neighbours_are_of_one_layer():
