@@ -188,6 +188,25 @@ def test_joined_batches_are_one_batch():
     joined.step(np.zeros(3, np.int32))
 
 
+class PaysAction(scripted_environment.ScriptedEnvironment):
+  """The reward is the action."""
+
+  def step(self, action):
+    return super().step(action)._replace(reward=float(action))
+
+
+def test_joined_batches_get_their_own_actions():
+  def factory(seed):
+    return PaysAction(Scripted(), seed)
+
+  joined = batches.ConcatEnvironments(
+    [serial(factory), serial(factory, factory), serial(factory)]
+  )
+  joined.initial()
+  actions = np.array([3, 1, 0, 2], np.int32)
+  np.testing.assert_array_equal(joined.step(actions).reward, actions)
+
+
 class TellsOrder:
   """Wraps a batch and writes down the calls of the two halves of a step."""
 

@@ -121,7 +121,7 @@ def test_restart_begins_an_episode_that_is_not_logged(
 
 def test_cap_of_restarts_keeps_the_first_failure(backend):
   """A6.3."""
-  script = faulty(*[(1, 'raise')] * 9)
+  script = faulty((1, 'raise'), (1, 'nan'), (1, 'nan'), (1, 'nan'))
   environments = make(
     backend, [Scripted(), script], on_error='restart', max_restarts=2
   )
@@ -133,7 +133,9 @@ def test_cap_of_restarts_keeps_the_first_failure(backend):
       base.BrokenEnvironmentError, match='max_restarts=2'
     ) as e:
       environments.step(NO_ACTIONS)
-    assert 'the first was: environment 1' in str(e.value)
+    newest, first = str(e.value).split('the first was: environment 1')
+    assert 'the reward is nan' in newest
+    assert 'KeyError' in first
     assert 'KeyError' in str(e.value.__cause__)
     assert environments.num_restarts == 2
   finally:
