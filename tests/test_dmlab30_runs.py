@@ -19,10 +19,14 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from fake_deepmind_lab import lab_double
 
-from scalable_agent.dmlab30 import levels, scores
+from scalable_agent import run_record, tasks
+from scalable_agent.dmlab30 import environment, levels, scores
+from scalable_agent.dmlab30 import settings as settings_lib
+from scalable_agent.runtime import testing
 
 ROOT = pathlib.Path(__file__).parents[1]
 TWO = ('double/turn_as_told', 'double/long_corridor')
@@ -35,13 +39,13 @@ SMALL = (
 )
 
 
-def run(*arguments, lab=True, episode_seconds=0.2):
+def run(*arguments, lab=True, episode_seconds=0.2, timeout=300):
   done = subprocess.run(
     [sys.executable, ROOT / 'scripts' / 'train.py', *map(str, arguments)],
     env=lab_double.environ(episode_seconds) if lab else None,
     capture_output=True,
     text=True,
-    timeout=300,
+    timeout=timeout,
     check=False,
   )
   return done.returncode, done.stdout, done.stderr
@@ -179,3 +183,83 @@ def test_without_deepmind_lab_it_is_said_what_to_do(tmp_path):
   assert code == 2
   assert 'deepmind_lab is not installed; build its Python package' in err
   assert len(err.splitlines()) == 1
+
+
+class WithoutInstruction:
+  """Environments whose instructions are blanked."""
+
+  def __init__(self, environments):
+    self._environments = environments
+    self.num_envs = environments.num_envs
+    self.spec = environments.spec
+    self.level_names = environments.level_names
+
+  def initial(self):
+    return self._blank(self._environments.initial())
+
+  def step(self, actions):
+    return self._blank(self._environments.step(actions))
+
+  def close(self):
+    self._environments.close()
+
+  def _blank(self, slot):
+    text = np.full_like(slot.observation['INSTR'], '')
+    return slot._replace(observation=slot.observation | {'INSTR': text})
+
+
+def chance(level, num_episodes=20):
+  """Mean return of random actions."""
+  env = environment.LabFactory(
+    level, settings_lib.LabSettings(width=32, height=24)
+  )(seed=1)
+  random, total = np.random.RandomState(2), 0.0
+  for _ in range(num_episodes):
+    timestep = env.reset()
+    while not timestep.last():
+      timestep = env.step(random.randint(9))
+      total += timestep.reward
+  env.close()
+  return total / num_episodes
+
+
+@pytest.mark.slow
+def test_one_agent_learns_two_levels_and_needs_the_instruction(
+  tmp_path, monkeypatch
+):
+  code, _, err = run(
+    *SMALL[:3],
+    f'--level_name={",".join(TWO)}',
+    f'--logdir={tmp_path}',
+    f'--level_weights={TWO[0]}=3',
+    '--num_actors=2',
+    '--envs_per_actor=16',
+    '--batch_size=32',
+    '--unroll_length=10',
+    '--learning_rate=0.001',
+    '--entropy_cost=0.01',
+    '--epsilon=0.01',
+    '--discounting=0.9',
+    '--clip_gradient_norm=40',
+    '--total_environment_frames=700000',
+    episode_seconds=2,
+    timeout=1500,
+  )
+  assert code == 0, err
+  lab_double.install(monkeypatch, episode_seconds=2)
+  chosen = run_record.load_config(str(tmp_path))
+  seeing = {row.level: row.mean_return for row in testing.run_test(chosen, 32)}
+  # Of 30 and of 103 at best.
+  assert seeing[TWO[0]] > chance(TWO[0]) + 8
+  assert seeing[TWO[1]] > chance(TWO[1]) + 80
+
+  make_task = tasks.make_task
+
+  def make_blind_task(*args):
+    task = make_task(*args)
+    return task._replace(build=lambda r: WithoutInstruction(task.build(r)))
+
+  monkeypatch.setattr(tasks, 'make_task', make_blind_task)
+  blind = testing.run_test(chosen, 32, afresh=True)
+  assert blind[0].level == TWO[0]
+  assert blind[0].mean_return < chance(TWO[0]) + 4
