@@ -227,6 +227,7 @@ def chance(level, num_episodes=20):
 def test_one_agent_learns_two_levels_and_needs_the_instruction(
   tmp_path, monkeypatch
 ):
+  # Five minutes on two busy cores; returns were 17.8 and 102, -1.5 when blind.
   code, _, err = run(
     *SMALL[:3],
     f'--level_name={",".join(TWO)}',
