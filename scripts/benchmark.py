@@ -52,7 +52,11 @@ def parse(argv: Sequence[str]) -> ModuleType:
     )
   part = importlib.import_module(f'benchmarks.{name}')
   part.define_flags(flags.FLAGS)
-  flags.adopt_module_key_flags(part, flags.FLAGS)
+  # Those of modules that parts share, too.
+  for module in [
+    m for n, m in sys.modules.items() if n.startswith('benchmarks.')
+  ]:
+    flags.adopt_module_key_flags(module, flags.FLAGS)
   # What absl prints for --help.
   sys.modules['__main__'].__doc__ = part.__doc__
   surplus = config_flags.parse([argv[0], *argv[2:]])[1:]

@@ -32,7 +32,7 @@ flags.DEFINE_string(
   'tf1_checkpoint',
   None,
   "The original's checkpoint: a prefix such as model.ckpt-1000, or the "
-  'directory that holds it.',
+  'directory that holds it. Required.',
   required=True,
 )
 config_flags.define()
