@@ -49,15 +49,15 @@ def make_plain(seed, game, chosen):
   return environment.Atari(game, seed, chosen)
 
 
-def compare(game, num_steps, **task):
+def compare(game, num_steps, num_envs=2, **task):
   """Plays both alike; returns how many games, lives and time limits ended."""
-  fast, plain = both(game, **task)
+  fast, plain = both(game, num_envs, **task)
   assert fast.spec == plain.spec
   random = np.random.default_rng(0)
   ends = np.zeros(3, int)
   slots = [(fast.initial(), plain.initial())]
   for _ in range(num_steps):
-    actions = random.integers(fast.spec.action.num_values, size=2)
+    actions = random.integers(fast.spec.action.num_values, size=num_envs)
     actions = actions.astype(np.int32)
     slots.append((fast.step(actions), plain.step(actions)))
     first, second = slots[-1]
@@ -106,7 +106,7 @@ def test_same_frames_rewards_and_ends(game, num_steps):
 def test_same_under_every_setting(task):
   steps = 240 // task.get('num_action_repeats', 4)
   _, lives, limits = compare(
-    'breakout', steps + 5, max_episode_frames=120, **task
+    'breakout', steps + 5, num_envs=1, max_episode_frames=120, **task
   )
   assert limits
   assert bool(lives) == task.get('life_loss_ends_episode', True)

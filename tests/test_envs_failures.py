@@ -33,7 +33,6 @@ def make(backend, scripts, **kwargs):
   names = [f'level {i}' for i in range(len(scripts))]
   if backend == 'serial':
     return batches.SerialEnvironments(scripts, names, **kwargs)
-  kwargs.setdefault('timeout_secs', 60.0)
   return process.ProcessEnvironments(scripts, names, **kwargs)
 
 
@@ -61,20 +60,29 @@ def backend(request):
   return request.param
 
 
-COMMON_FAULTS = [
+FAULTS = [
   (2, 'raise', 'KeyError: .broken simulator'),
   (0, 'raise', 'KeyError: .broken simulator'),
   (2, 'nan', 'the reward is nan'),
-  (3, 'inf', 'the reward is inf'),
   (2, 'shape', r'has shape \(2,\)'),
+  (3, 'inf', 'the reward is inf'),
   (2, 'dtype', 'is of type float64'),
   (1, 'nan observation', 'NaN or infinity'),
   (1, 'nested', 'is a dict'),
 ]
-IDS = [f'{fault} in step {step}' for step, fault, _ in COMMON_FAULTS]
+# In processes, which take their time to start, one of a kind.
+CASES = [('serial', *case) for case in FAULTS]
+CASES += [('process', *FAULTS[i]) for i in (0, 2)]
 
 
-@pytest.mark.parametrize(('step', 'fault', 'text'), COMMON_FAULTS, ids=IDS)
+def name_of(case):
+  backend, step, fault, _ = case
+  return f'{backend}, {fault} in step {step}'
+
+
+@pytest.mark.parametrize(
+  ('backend', 'step', 'fault', 'text'), CASES, ids=map(name_of, CASES)
+)
 def test_abort_names_environment_and_cause(backend, step, fault, text):
   """A12.4, B22."""
   environments = make(backend, [Scripted(), faulty((step, fault))], actor=0)
@@ -86,8 +94,13 @@ def test_abort_names_environment_and_cause(backend, step, fault, text):
     environments.close()
 
 
+RESTARTED = CASES[:4] + CASES[-2:]
+
+
 @pytest.mark.parametrize(
-  ('step', 'fault', 'text'), COMMON_FAULTS[:4], ids=IDS[:4]
+  ('backend', 'step', 'fault', 'text'),
+  RESTARTED,
+  ids=map(name_of, RESTARTED),
 )
 def test_restart_begins_an_episode_that_is_not_logged(
   backend, step, fault, text

@@ -34,6 +34,8 @@ from scalable_agent import structs
 from scalable_agent.envs import base, batches, buffers, restarts, worker
 
 _CLOSE_SECS = 3.0
+# For what is small and under way already.
+_BLOCK_SECS = 60.0
 
 # Simulators are to use one core each: there are as many of them as cores.
 _ONE_THREAD = {
@@ -128,19 +130,18 @@ class ProcessEnvironments(batches.Batch):
 
   def _receive(self) -> batches.Failures:
     failures = []
-    deadline = time.monotonic() + self._timeout_secs
+    deadline = _Deadline(self._timeout_secs)
     for index, process in enumerate(self._processes):
       try:
         process.wait_done(deadline)
       except base.BrokenEnvironmentError as e:
-        self._raise_if_closed()
         failures.append((index, self._broken(index, e)))
     return failures
 
   def _replace(self, index: int, seed: int):
     _end([self._processes[index]])
     process = self._processes[index] = self._process(index, seed)
-    deadline = time.monotonic() + self._timeout_secs
+    deadline = _Deadline(self._timeout_secs)
     try:
       spec = process.spec(deadline)
       batches.common_spec([self.spec, spec], [self.level_names[index]] * 2)
@@ -152,11 +153,11 @@ class ProcessEnvironments(batches.Batch):
 
   def _process(self, index, seed):
     setup = worker.Setup(self._factories[index], seed, index)
-    return _Process(setup, self._memory.fileno(), self._timeout_secs)
+    return _Process(setup, self._memory.fileno())
 
   def _spec(self, index, policy, level_names):
     try:
-      return self._processes[index].spec(time.monotonic() + self._timeout_secs)
+      return self._processes[index].spec(_Deadline(self._timeout_secs))
     except base.BrokenEnvironmentError as e:
       name = policy.name(index, level_names[index])
       raise base.BrokenEnvironmentError(f'{name} failed: {e}') from e
@@ -166,11 +167,22 @@ class ProcessEnvironments(batches.Batch):
       process.tell(command)
 
 
+class _Deadline:
+  """How long to wait for answers to what is asked now."""
+
+  def __init__(self, timeout_secs: float):
+    self.timeout_secs = timeout_secs
+    self._end = time.monotonic() + timeout_secs
+
+  def remaining(self) -> float:
+    """Seconds left, at least 0."""
+    return max(self._end - time.monotonic(), 0.0)
+
+
 class _Process:
   """One environment's process, from outside."""
 
-  def __init__(self, setup, memory_fd, timeout_secs):
-    self._timeout_secs = timeout_secs
+  def __init__(self, setup, memory_fd):
     self._connection, theirs = socket.socketpair()
     lifeline, self._lifeline = os.pipe()
     fds = (theirs.fileno(), memory_fd, lifeline)
@@ -189,7 +201,7 @@ class _Process:
       os.close(lifeline)
     self._send(pickle.dumps(setup))
 
-  def spec(self, deadline: float) -> structs.EnvironmentSpec:
+  def spec(self, deadline: _Deadline) -> structs.EnvironmentSpec:
     """Waits until the environment is made."""
     self.wait_done(deadline)
     return pickle.loads(self._receive_block())
@@ -205,14 +217,15 @@ class _Process:
     except OSError:
       pass
 
-  def wait_done(self, deadline: float):
+  def wait_done(self, deadline: _Deadline):
     """Waits for an answer; raises if it is not the right one."""
-    self._connection.settimeout(max(deadline - time.monotonic(), 1e-3))
+    # A timeout of 0 would not even look at what lies there.
+    self._connection.settimeout(deadline.remaining() or 1e-3)
     try:
       answer = self._connection.recv(1)
     except TimeoutError:
       raise base.BrokenEnvironmentError(
-        f'it has not answered for {self._timeout_secs:g} s (timeout_secs).'
+        f'it has not answered for {deadline.timeout_secs:g} s (timeout_secs).'
       ) from None
     except OSError:
       answer = b''
@@ -231,10 +244,10 @@ class _Process:
     except OSError:
       pass
 
-  def end(self, deadline: float):
+  def end(self, deadline: _Deadline):
     """Waits until the process has ended, or kills it and what it started."""
     try:
-      self._popen.wait(max(deadline - time.monotonic(), 0))
+      self._popen.wait(deadline.remaining())
     except subprocess.TimeoutExpired:
       pass
     try:
@@ -258,14 +271,14 @@ class _Process:
 
   def _send(self, block):
     try:
-      self._connection.settimeout(self._timeout_secs)
+      self._connection.settimeout(_BLOCK_SECS)
       worker.send_block(self._connection, block)
     except OSError:
       pass
 
   def _receive_block(self):
     try:
-      self._connection.settimeout(self._timeout_secs)
+      self._connection.settimeout(_BLOCK_SECS)
       return worker.receive_block(self._connection)
     except (EOFError, OSError):
       raise base.BrokenEnvironmentError(
@@ -295,7 +308,7 @@ def check_picklable(factory: base.Factory, level_name: str):
 
 def _end(processes):
   """Ends processes: first asks, then kills what is left after a while."""
-  deadline = time.monotonic() + _CLOSE_SECS
+  deadline = _Deadline(_CLOSE_SECS)
   for process in processes:
     process.ask_to_end()
   for process in processes:
