@@ -31,8 +31,6 @@ from absl import app, flags
 
 from scalable_agent.runtime import devices
 
-devices.prepare()
-
 
 def parts() -> list[str]:
   """Names of what can be measured: the modules of `benchmarks`."""
@@ -69,6 +67,7 @@ def parse(argv: Sequence[str]) -> ModuleType:
 
 def main(part: ModuleType) -> None:
   """Prints each measurement as soon as it is there."""
+  devices.prepare()
   for measurement in part.measure(flags.FLAGS):
     print(json.dumps(measurement), flush=True)
 

@@ -13,6 +13,8 @@
 # limitations under the License.
 """Tests for inference: direct and dynamically batched policies."""
 
+import resource
+import sys
 import threading
 
 import numpy as np
@@ -190,3 +192,25 @@ def test_the_core_state_moves():
   state = policy.initial_state()
   _, after = policy.step(np.zeros(2, np.int32), slot(2), state)
   assert np.abs(np.asarray(after.lstm.c)).max() > 0
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='reads /proc/self/statm')
+def test_memory_stays_flat_over_many_calls():
+  _, (policy,) = make_policies('direct')
+  policy.begin_unroll()
+  env_output, state = slot(2), policy.initial_state()
+  actions = np.zeros(2, np.int32)
+
+  def act(times):
+    current = state
+    for _ in range(times):
+      _, current = policy.step(actions, env_output, current)
+
+  def resident_bytes():
+    with open('/proc/self/statm', encoding='utf-8') as file:
+      return int(file.read().split()[1]) * resource.getpagesize()
+
+  act(1000)
+  before = resident_bytes()
+  act(10_000)
+  assert resident_bytes() - before < 20e6
