@@ -52,7 +52,7 @@ gymnasium.register('test/Dials-v0', Dials)
   [
     ('gym/Pendulum-v1', {'core': 'lstm'}, 'serial'),
     ('gym/test/Dials-v0', {'torso': 'shallow'}, 'serial'),
-    ('gym/CartPole-v1', {}, 'vector'),
+    ('gym/Acrobot-v1', {}, 'vector'),
     ('atari/pong', {'torso': 'shallow'}, 'auto'),
     ('atari/pong', {'torso': 'deep', 'core': 'lstm'}, 'serial'),
     (
