@@ -17,6 +17,8 @@ Import this where replicas are tested: it must happen before TensorFlow starts,
 and pytest imports all test modules before it runs the first test.
 """
 
+import functools
+
 import tensorflow as tf
 
 tf.config.set_logical_device_configuration(
@@ -27,6 +29,7 @@ tf.config.set_logical_device_configuration(
 NAMES = ('CPU:0', 'CPU:1')
 
 
+@functools.cache
 def mirrored():
-  """A strategy of two replicas."""
+  """The strategy of two replicas; two of them would mix up their messages."""
   return tf.distribute.MirroredStrategy(list(NAMES))
