@@ -240,12 +240,9 @@ class Agent(keras.Model):
     kind = (
       torsos.ShallowTorso if config.torso == 'shallow' else torsos.DeepTorso
     )
-    self.image_torsos = layers.attach(
-      self,
-      (
-        kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
-        for i, shape in enumerate(image_shapes)
-      ),
+    self.image_torsos = tuple(
+      kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
+      for i, shape in enumerate(image_shapes)
     )
     size = torsos.NUM_FEATURES * len(image_shapes)
     self.vector_torso = None

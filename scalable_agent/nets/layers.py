@@ -17,7 +17,7 @@ Keras' own layers add their bias with a broadcast sum; on a CPU the fused
 `bias_add` and its gradient make a small network train 1.6 times as fast.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import keras
 import numpy as np
@@ -40,19 +40,6 @@ def fan_in_initializer(fan_in: int, seed: int) -> keras.Initializer:
   The truncation makes the actual deviation 0.88 of that; Sonnet leaves it so.
   """
   return keras.initializers.TruncatedNormal(stddev=fan_in**-0.5, seed=seed)
-
-
-def attach(
-  owner: keras.layers.Layer, parts: Iterable[keras.layers.Layer]
-) -> tuple[keras.layers.Layer, ...]:
-  """Makes each part an attribute of `owner`, by the part's name.
-
-  `tf.train.Checkpoint` would not see the parts in a list (Keras 3.15).
-  """
-  parts = tuple(parts)
-  for part in parts:
-    setattr(owner, part.name, part)
-  return parts
 
 
 class Conv2D(keras.layers.Layer):

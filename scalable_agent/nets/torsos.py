@@ -14,7 +14,8 @@
 """What turns an observation into 256 features (paper, Figure 3).
 
 Torsos take floats: images `[N, H, W, C]` in [0, 1], vectors `[N, I]`. They know
-no time axis; the agent folds it into the batch.
+no time axis; the agent folds it into the batch. Layers are kept in tuples: in
+lists `tf.train.Checkpoint` does not see them (Keras 3.15).
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,12 +68,9 @@ class ResidualSection(keras.layers.Layer):
       self.conv = layers.Conv2D(
         channels_in, channels, 3, next(seeds), name='conv', dtype=dtype
       )
-      self.blocks = layers.attach(
-        self,
-        (
-          ResidualBlock(channels, seeds, name=f'block_{i}', dtype=dtype)
-          for i in range(num_blocks)
-        ),
+      self.blocks = tuple(
+        ResidualBlock(channels, seeds, name=f'block_{i}', dtype=dtype)
+        for i in range(num_blocks)
       )
     self.built = True
 
@@ -112,7 +110,7 @@ class DeepTorso(keras.layers.Layer):
         )
         sections.append(section)
         height, width, channels_in = -(-height // 2), -(-width // 2), channels
-      self.sections = layers.attach(self, sections)
+      self.sections = tuple(sections)
       self.linear = layers.Linear(
         height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
       )
@@ -165,7 +163,7 @@ class ShallowTorso(keras.layers.Layer):
         height = (height - size) // stride + 1
         width = (width - size) // stride + 1
         channels_in = channels
-      self.convs = layers.attach(self, convs)
+      self.convs = tuple(convs)
       self.linear = layers.Linear(
         height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
       )
