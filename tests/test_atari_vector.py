@@ -137,8 +137,8 @@ def test_nothing_is_printed():
     'from scalable_agent import config\n'
     'from scalable_agent.atari import environment, settings, vector\n'
     'p = settings.from_task(config.TaskConfig())\n'
-    'vector.make(["pong"], p, level_names=["x"]).initial()\n'
     'environment.Atari("pong", 1, p).reset()\n'
+    'vector.make(["pong"], p, level_names=["x"]).initial()\n'
     'import sys\n'
     'print([m for m in ("tensorflow", "keras") if m in sys.modules])'
   )

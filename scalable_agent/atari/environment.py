@@ -109,8 +109,8 @@ class Atari(dm_env.Environment):
     if self._steps >= self._protocol.max_episode_steps:
       self._playing = False
       return dm_env.truncation(reward, observation)
-    # Some games go on for a moment with no life left; that is one end, not two.
-    lost = self._protocol.life_loss_ends_episode and 0 < self._lives < lives
+    # No life left need not be the end: Bank Heist is still played then.
+    lost = self._protocol.life_loss_ends_episode and self._lives < lives
     return dm_env.transition(reward, observation, 0.0 if lost else 1.0)
 
   def observation_spec(self) -> specs.BoundedArray:

@@ -40,7 +40,8 @@ class AtariEnvironments:
       old frames. (Resetting some of the environments, which this takes, hangs
       before ale-py 0.12.1.)
   *   Lost lives, told from their number. They end nothing but the learner's
-      episode.
+      episode. (The simulator's own report leaves out the life after which none
+      is left, though Bank Heist and Atlantis are still played then.)
   *   The stack of frames: observations are single frames, see `nets`.
   """
 
@@ -163,7 +164,7 @@ class AtariEnvironments:
       lives = info['lives']
       outcomes = np.zeros(self.num_envs, np.uint8)
       if self._protocol.life_loss_ends_episode:
-        outcomes[(0 < lives) & (lives < self._lives)] = base.Outcome.LIFE_LOST
+        outcomes[lives < self._lives] = base.Outcome.LIFE_LOST
       outcomes[terminated] = base.Outcome.TERMINATED
       if truncated.any():
         outcomes[truncated] = base.Outcome.TRUNCATED
