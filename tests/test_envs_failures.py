@@ -89,7 +89,8 @@ def test_abort_names_environment_and_cause(backend, step, fault, text):
   try:
     with pytest.raises(base.BrokenEnvironmentError, match=text) as error:
       play(environments, 3)
-    assert 'environment 1 of actor 0 (level 1) failed' in str(error.value)
+    name = f'environment 1 of actor 0 (level 1, seed {life_seed(0)}) failed'
+    assert name in str(error.value)
   finally:
     environments.close()
 
@@ -148,6 +149,8 @@ def test_cap_of_restarts_keeps_the_first_failure(backend):
       environments.step(NO_ACTIONS)
     newest, first = str(e.value).split('the first was: environment 1')
     assert 'the reward is nan' in newest
+    assert f'seed {life_seed(2)}' in newest
+    assert f'seed {life_seed(0)}' in first
     assert 'KeyError' in first
     assert 'KeyError' in str(e.value.__cause__)
     assert environments.num_restarts == 2

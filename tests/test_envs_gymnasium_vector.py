@@ -268,6 +268,11 @@ def test_unknown_ids_say_what_to_do():
     gymnasium_vector.make('Nowhere-v0', ['gym/Nowhere-v0'])
 
 
+def test_repeats_are_refused():
+  with pytest.raises(ValueError, match='num_action_repeats is 4, but a vector'):
+    gymnasium_vector.make('Counting-v0', ['x'], num_action_repeats=4)
+
+
 def test_every_environment_has_a_level():
   with pytest.raises(ValueError, match='1 level names are given for the 2'):
     gymnasium_vector.GymnasiumVectorEnvironments(

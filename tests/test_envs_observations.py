@@ -124,7 +124,7 @@ def test_bounds_become_float32_too():
 def test_what_is_not_as_declared_is_refused(declared, given, text):
   with pytest.raises(base.BrokenEnvironmentError, match=text) as error:
     shown(specs.Array(declared, np.float32, 'seen'), given)
-  assert 'environment 0 of actor 0 (shown)' in str(error.value)
+  assert 'environment 0 of actor 0 (shown, seed ' in str(error.value)
 
 
 @pytest.mark.parametrize(

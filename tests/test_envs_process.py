@@ -191,7 +191,7 @@ def test_death_is_told_and_explained(start, step, fault, text):
   """A6.1, A6.3."""
   with pytest.raises(base.BrokenEnvironmentError, match=text) as error:
     play(start, Scripted(), Scripted(faults={None: {step: fault}}))
-  assert 'environment 1 of actor 0 (level 1) failed' in str(error.value)
+  assert 'environment 1 of actor 0 (level 1, seed ' in str(error.value)
   if fault == 'raise':
     assert 'in _fail' in str(error.value)  # The traceback of the process.
 
@@ -214,7 +214,7 @@ def test_silence_is_a_failure(start, fault):
     base.BrokenEnvironmentError, match=r'not answered for 0\.5 s'
   ) as error:
     environments.step(ACTIONS)
-  assert 'environment 1 of actor 7 (level 1)' in str(error.value)
+  assert 'environment 1 of actor 7 (level 1, seed ' in str(error.value)
 
 
 def test_silent_environment_is_replaced(start):

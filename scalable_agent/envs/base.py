@@ -30,8 +30,6 @@ from scalable_agent.envs import buffers, observations
 # Makes an environment from a seed, which is an int in [0, 2**31 - 1).
 Factory = Callable[[int], dm_env.Environment]
 
-received_spec = observations.received_spec
-
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 

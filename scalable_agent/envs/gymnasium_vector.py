@@ -211,6 +211,7 @@ def make(
   level_names: Sequence[str],
   *,
   gym_import: str = '',
+  num_action_repeats: int = 1,
   base_seed: int = 0,
   actor: int = 0,
 ) -> GymnasiumVectorEnvironments:
@@ -221,12 +222,19 @@ def make(
       used if it has one, else `SyncVectorEnv`.
     level_names: `[E]`, what each plays.
     gym_import: Module to import first, which registers your own environments.
+    num_action_repeats: Must be 1: some would end between repeats, some not.
     base_seed: Seed of the run.
     actor: Index of the actor.
 
   Returns:
     The environments.
   """
+  if num_action_repeats != 1:
+    raise ValueError(
+      f'num_action_repeats is {num_action_repeats}, but a vector environment '
+      'cannot repeat actions; choose 1, or another env_backend for '
+      f'{environment_id}.'
+    )
   gymnasium_adapter.import_module(gym_import)
   spec = gymnasium.registry.get(environment_id)
   kwargs: dict[str, Any] = {}

@@ -64,8 +64,11 @@ class Restarts:
     )
 
   def name(self, environment: int, level_name: str) -> str:
-    """How messages call an environment."""
-    return f'environment {environment} of actor {self._actor} ({level_name})'
+    """How messages call an environment: with all that it takes to repeat it."""
+    return (
+      f'environment {environment} of actor {self._actor} ({level_name}, seed '
+      f'{self.seed(environment)})'
+    )
 
   def grant(self, environment: int, failure: base.BrokenEnvironmentError):
     """Returns if the environment may be replaced, else raises.
