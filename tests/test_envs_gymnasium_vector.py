@@ -13,6 +13,8 @@
 # limitations under the License.
 """Tests of Gymnasium's vector environments in all their autoreset modes."""
 
+import threading
+
 import gym_counting
 import numpy as np
 import pytest
@@ -246,6 +248,33 @@ def test_registered_environments_are_made():
   environments.close()
   with pytest.raises(structs.Closed):
     environments.step(np.zeros(3, np.int32))
+
+
+def test_close_waits_for_a_step_in_another_thread():
+  entered, leave = threading.Event(), threading.Event()
+  order = []
+
+  class Slow(gym_counting.CountingVector):
+    def step(self, actions):
+      entered.set()
+      leave.wait()
+      order.append('stepped')
+      return super().step(actions)
+
+    def close(self):
+      order.append('closed')
+
+  environments = adapt(Slow(2))
+  environments.initial()
+  stepping = threading.Thread(target=environments.step, args=[ACTIONS])
+  closing = threading.Thread(target=environments.close)
+  stepping.start()
+  entered.wait()
+  closing.start()
+  leave.set()
+  stepping.join()
+  closing.join()
+  assert order == ['stepped', 'closed']
 
 
 def test_shipped_environment_that_resets_everybody_is_refused():

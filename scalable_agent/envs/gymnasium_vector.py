@@ -13,12 +13,14 @@
 # limitations under the License.
 """A Gymnasium vector environment as a batch of environments."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 import tree
+from absl import logging
 from gymnasium.vector import (
   AsyncVectorEnv,
   AutoresetMode,
@@ -34,6 +36,8 @@ from scalable_agent.envs import (
   observations,
   seeds,
 )
+
+_CLOSE_SECS = 5.0
 
 
 class GymnasiumVectorEnvironments:
@@ -97,19 +101,42 @@ class GymnasiumVectorEnvironments:
     self._final_observation = observations.allocate(
       self.spec.observation, self.num_envs
     )
+    self._busy = threading.Lock()
     self._closed = False
 
   def initial(self) -> structs.EnvOutput:
     """Resets all; see `structs.Environments`."""
-    self._raise_if_closed()
-    observation, _ = self._env.reset(seed=self._seed)
+    with self._busy:
+      self._raise_if_closed()
+      observation, _ = self._env.reset(seed=self._seed)
     # Another call goes on with the random numbers that the seed began.
     self._seed = None
     return self._accounting.begin(self._received(observation))
 
   def step(self, actions: np.ndarray) -> structs.EnvOutput:
     """Steps all; see `structs.Environments`."""
-    self._raise_if_closed()
+    with self._busy:
+      self._raise_if_closed()
+      return self._step(actions)
+
+  def final_observation(self) -> structs.Nest:
+    """Last observations of truncated rows; see `structs.Environments`."""
+    return self._final_observation
+
+  def close(self):
+    """Closes the vector environment, once a step in another thread is over."""
+    if self._closed:
+      return
+    self._closed = True
+    if not self._busy.acquire(timeout=_CLOSE_SECS):
+      logging.warning('%s is stuck and was left unclosed.', _name(self._env))
+      return
+    try:
+      self._env.close()
+    finally:
+      self._busy.release()
+
+  def _step(self, actions):
     observation, rewards, terminated, truncated, infos = self._env.step(
       self._to_action(actions)
     )
@@ -127,16 +154,6 @@ class GymnasiumVectorEnvironments:
     outcomes[terminated] = base.Outcome.TERMINATED
     outcomes[truncated] = base.Outcome.TRUNCATED
     return self._accounting.slot(rewards, outcomes, observation)
-
-  def final_observation(self) -> structs.Nest:
-    """Last observations of truncated rows; see `structs.Environments`."""
-    return self._final_observation
-
-  def close(self):
-    """Closes the vector environment."""
-    if not self._closed:
-      self._closed = True
-      self._env.close()
 
   def _raise_if_closed(self):
     if self._closed:

@@ -136,8 +136,10 @@ def _die_with_parent(lifeline_fd):
   """
   import fcntl  # Not on Windows, where this module must be importable still.
 
-  if hasattr(fcntl, 'F_SETSIG'):
-    fcntl.fcntl(lifeline_fd, fcntl.F_SETSIG, signal.SIGKILL)
+  if not hasattr(fcntl, 'F_SETSIG'):
+    # Not Linux: the signal would be SIGIO, which elsewhere kills nobody.
+    return
+  fcntl.fcntl(lifeline_fd, fcntl.F_SETSIG, signal.SIGKILL)
   fcntl.fcntl(lifeline_fd, fcntl.F_SETOWN, -os.getpgrp())
   flags = fcntl.fcntl(lifeline_fd, fcntl.F_GETFL)
   fcntl.fcntl(lifeline_fd, fcntl.F_SETFL, flags | os.O_ASYNC)
