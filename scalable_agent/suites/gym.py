@@ -52,6 +52,7 @@ def make_task(settings: config.Config, names: tuple[str, ...]) -> base.Task:
       names[0].removeprefix(PREFIX),
       request.level_names,
       gym_import=settings.task.gym_import,
+      num_action_repeats=settings.task.num_action_repeats or 1,
       base_seed=request.base_seed,
       actor=request.actor,
     )
