@@ -190,7 +190,9 @@ class ActorConfig(options.Validated):
     choices=('abort', 'restart'),
   )
   max_restarts: int = option(
-    10, 'Restarts per actor before its failure ends the run after all.'
+    10,
+    'Restarts per actor, its environments together, before the next failure '
+    'ends the run after all.',
   )
   env_timeout_secs: float = option(
     600.0, 'An environment silent for so long has failed.', unit='seconds'

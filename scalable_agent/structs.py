@@ -148,7 +148,7 @@ class Environments(Protocol):
   num_envs: int
   spec: EnvironmentSpec
   level_names: Sequence[str]  # Of each environment, length `num_envs`.
-  num_restarts: int  # Environments replaced so far after a failure.
+  num_restarts: int  # Grows when an environment is replaced.
 
   def initial(self) -> EnvOutput:
     """Resets all and returns the first slot: reward 0, done and first true."""

@@ -119,7 +119,7 @@ MAX_WIRING_LINES = 80
 WIRING = {
   'scalable_agent/atari/vector.py:__init__',
   'scalable_agent/nets/agent.py:unroll',
-  'scalable_agent/runtime/local.py:__init__',
+  'scalable_agent/runtime/run.py:__init__',
   'scalable_agent/runtime/testing.py:run_test',
   'scripts/benchmarks/pipeline.py:_run',
 }

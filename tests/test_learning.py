@@ -60,7 +60,7 @@ def best_return(tmp_path, target, *, made=None, secs=300, **sections):
   )
   task = made or tasks.make_task(settings)
   watch = UntilReturn(task.level_names[0], target)
-  watch.run = local.LocalRun(settings, task, task.spec())
+  watch.run = local.make_run(settings, task, task.spec())
   watch.run.run(metrics.NullWriter(), watch, stop_after_secs=secs)
   return watch.best
 

@@ -84,7 +84,7 @@ def make_task(build=None):
 def train(chosen, task=None, saved=None, **kwargs):
   recorder = Recorder()
   task = task or make_task()
-  run = local.LocalRun(chosen, task, task.spec(), saved)
+  run = local.make_run(chosen, task, task.spec(), saved)
   outcome = run.run(recorder, **kwargs)
   return run, outcome, recorder
 
@@ -213,6 +213,25 @@ def test_restarts_are_capped_and_the_error_is_the_environments(tmp_path):
     train(chosen, make_task(lambda _: Failing(2, boom)))
 
 
+def test_restarts_of_environments_and_of_actors_are_one_budget(tmp_path):
+  used = []
+
+  def build(request):
+    used.append(request.restarts_used)
+    environments = Failing(2, boom)
+    environments.num_restarts = 2
+    return environments
+
+  chosen = settings(
+    tmp_path, actor={'on_env_error': 'restart', 'max_restarts': 3}
+  )
+  with pytest.raises(workers.WorkerFailedError, match='the simulator is gone'):
+    train(chosen, make_task(build))
+  # The spec's; the first actor, two of whose environments were replaced; the
+  # second, which takes the last restart.
+  assert used == [0, 0, 3]
+
+
 def test_an_environment_that_hangs_is_named_with_actor_level_and_age(tmp_path):
   gate = threading.Event()
   chosen = settings(tmp_path, actor={'env_timeout_secs': 1.0})
@@ -246,7 +265,7 @@ def test_a_resumed_run_goes_on_where_it_was(tmp_path):
   saved = checkpoint.Checkpointer(tmp_path).restore_required()
   longer = settings(tmp_path, learner={'total_environment_frames': 1000})
   task = make_task()
-  second = local.LocalRun(longer, task, task.spec(), saved)
+  second = local.make_run(longer, task, task.spec(), saved)
   before, _ = first._learner.state()
   after, counters = second._learner.state()
   assert counters['env_frames'] == 400
@@ -290,7 +309,7 @@ def test_policy_lag_and_memory_stay_bounded_with_a_slow_learner(
     run={'summary_secs': 0.0},
   )
   task = make_task()
-  run = local.LocalRun(chosen, task, task.spec())
+  run = local.make_run(chosen, task, task.spec())
   update = run._learner.update
 
   def slow_update(batch):
@@ -333,7 +352,7 @@ def test_a_starved_learner_says_so(tmp_path):
 def test_a_full_disk_does_not_end_a_run(tmp_path, monkeypatch, caplog):
   chosen = settings(tmp_path, run={'checkpoint_secs': 0.0})
   task = make_task()
-  run = local.LocalRun(chosen, task, task.spec())
+  run = local.make_run(chosen, task, task.spec())
   save = checkpoint.Checkpointer.save
   calls = []
 
@@ -365,7 +384,7 @@ def test_too_few_environments_for_the_levels_are_refused(tmp_path):
   task = make_task()._replace(level_names=('a', 'b', 'c'))
   spec = ScriptedEnvironments().spec
   with pytest.raises(ValueError, match='2 environments, fewer than the 3'):
-    local.LocalRun(chosen, task, spec)
+    local.make_run(chosen, task, spec)
 
 
 def test_returns_are_raw_whatever_the_clipping(tmp_path):

@@ -78,7 +78,7 @@ def test_a_few_updates(tmp_path, level, agent, backend):
     run=config.RunConfig(logdir=str(tmp_path)),
   )
   task = tasks.make_task(settings)
-  run = local.LocalRun(settings, task, task.spec())
+  run = local.make_run(settings, task, task.spec())
   before = [w.numpy() for w in run._learner.weights()]
   outcome = run.run(metrics.NullWriter())
   assert outcome.env_frames >= 36

@@ -199,6 +199,7 @@ class SerialEnvironments(Batch):
     actor: int = 0,
     on_error: str = 'abort',
     max_restarts: int = 10,
+    restarts_used: int = 0,
   ):
     """Makes the environments.
 
@@ -209,8 +210,11 @@ class SerialEnvironments(Batch):
       actor: Index of the actor, for seeds and messages.
       on_error: 'abort' or 'restart' when an environment fails.
       max_restarts: Most restarts, over all `E`.
+      restarts_used: How many of them are used up already.
     """
-    policy = restarts.Restarts(on_error, max_restarts, base_seed, actor)
+    policy = restarts.Restarts(
+      on_error, max_restarts, base_seed, actor, restarts_used
+    )
     self._factories = tuple(factories)
     self._environments = [
       base.CheckedEnvironment(factory, policy.seed(i))

@@ -67,6 +67,7 @@ class ProcessEnvironments(batches.Batch):
     actor: int = 0,
     on_error: str = 'abort',
     max_restarts: int = 10,
+    restarts_used: int = 0,
     timeout_secs: float = 600.0,
   ):
     """Starts the processes and waits until all environments are made.
@@ -79,6 +80,7 @@ class ProcessEnvironments(batches.Batch):
       actor: Index of the actor, for seeds and messages.
       on_error: 'abort' or 'restart' when an environment fails.
       max_restarts: Most restarts, over all `E`.
+      restarts_used: How many of them are used up already.
       timeout_secs: An environment silent for so long has failed. Making one and
         resetting it count as well.
     """
@@ -92,7 +94,9 @@ class ProcessEnvironments(batches.Batch):
     self._timeout_secs = timeout_secs
     self._memory = tempfile.TemporaryFile(dir=_memory_folder())
     self._processes: list[_Process] = []
-    policy = restarts.Restarts(on_error, max_restarts, base_seed, actor)
+    policy = restarts.Restarts(
+      on_error, max_restarts, base_seed, actor, restarts_used
+    )
     try:
       self._processes += [
         self._process(index, policy.seed(index))

@@ -23,7 +23,7 @@ from scalable_agent.envs import base, seeds
 class Restarts:
   """Decides over the failures of one actor's environments.
 
-  count: Restarts granted so far.
+  count: Restarts used so far.
   """
 
   def __init__(
@@ -32,6 +32,7 @@ class Restarts:
     max_restarts: int,
     base_seed: int,
     actor: int,
+    used: int = 0,
   ):
     """Starts with no failure.
 
@@ -41,6 +42,7 @@ class Restarts:
         the next failure aborts after all.
       base_seed: Seed of the run.
       actor: Index of the actor.
+      used: Restarts that count already.
     """
     if on_error not in ('abort', 'restart'):
       raise ValueError(
@@ -52,7 +54,7 @@ class Restarts:
     self._actor = actor
     self._first_failure: Exception | None = None
     self._per_environment = collections.Counter()
-    self.count = 0
+    self.count = used
 
   def seed(self, environment: int) -> int:
     """Seed for the next life of an environment of this actor."""

@@ -21,8 +21,8 @@ from collections.abc import Callable
 import tensorflow as tf
 from absl import logging
 
-from scalable_agent import actor, config, queues, structs, tasks, timing
-from scalable_agent.runtime import workers
+from scalable_agent import actor, structs, tasks, timing
+from scalable_agent.runtime import actor_groups
 
 _FIRST_BACKOFF_SECS = 0.5
 _LONGEST_BACKOFF_SECS = 30.0
@@ -31,49 +31,36 @@ _LONGEST_BACKOFF_SECS = 30.0
 class ActorThreads:
   """`num_actors` threads, each an `Actor` with environments of its own."""
 
-  def __init__(
-    self,
-    settings: config.Config,
-    task: tasks.Task,
-    policies: list[structs.Policy],
-    queue: queues.UnrollQueue,
-    threads: workers.Workers,
-    device: str,
-    start: int,
-  ):
+  def __init__(self, parts: actor_groups.Parts, policies: list[structs.Policy]):
     """Starts nothing yet.
 
     Args:
-      settings: of the run.
-      task: makes the environments.
+      parts: of the run.
       policies: one per actor.
-      queue: where unrolls go.
-      threads: where the threads run and report failures.
-      device: for `tf.device`, where policies compute.
-      start: how often the run has been started before; for seeds.
 
     Raises:
       ValueError: there are fewer environments than levels.
     """
+    self._settings = parts.settings
+    self._task = parts.task
     self._levels = tasks.deal(
-      task.level_names,
-      settings.actor.num_actors,
-      settings.actor.envs_per_actor,
-      task.weights,
+      self._task.level_names,
+      self._settings.actor.num_actors,
+      self._settings.actor.envs_per_actor,
+      self._task.weights,
     )
-    self._start = start
-    self._settings = settings
-    self._task = task
+    self._start = parts.start
     self._policies = policies
-    self._queue = queue
-    self._threads = threads
-    self._device = device
+    self._queue = parts.queue
+    self._threads = parts.workers
+    self._device = parts.inference_device
     self._stop = threading.Event()
     self._lock = threading.Lock()
     self._live: dict[int, tuple[actor.Actor, structs.Environments]] = {}
     self._timers: list[timing.Timers] = []
     self._dropped_before = 0
-    self.num_restarts = 0
+    # Restarts of each actor, of its environments and as a whole: one budget.
+    self._used = [0] * len(policies)
 
   def start(self) -> None:
     """Starts all threads."""
@@ -97,13 +84,20 @@ class ActorThreads:
       return list(self._timers)
 
   @property
+  def num_restarts(self) -> int:
+    """Restarts so far, of single environments and of whole actors."""
+    with self._lock:
+      live = {i: e for i, (_, e) in self._live.items()}
+      return sum(self._restarts(i, live.get(i)) for i in range(len(self._used)))
+
+  @property
   def num_dropped_steps(self) -> int:
     """Agent steps of unrolls that were given up."""
     with self._lock:
       live = sum(a.num_dropped_steps for a, _ in self._live.values())
       return self._dropped_before + live
 
-  def check_heartbeats(self) -> None:
+  def check(self) -> None:
     """Reports an actor whose environments have been silent for too long."""
     limit = self._settings.actor.env_timeout_secs
     with self._lock:
@@ -120,6 +114,11 @@ class ActorThreads:
         )
         self._threads.fail(f'actor {index}', error)
 
+  def _restarts(self, index, environments):
+    """Of an actor, with those that its present environments have granted."""
+    granted = environments.num_restarts if environments else 0
+    return max(self._used[index], granted)
+
   def _thread(self, index: int) -> Callable[[], None]:
     return lambda: self._run(index)
 
@@ -135,14 +134,15 @@ class ActorThreads:
       except Exception as error:
         if self._stop.is_set():
           return
-        attempt += 1
-        if settings.on_env_error == 'abort' or attempt > settings.max_restarts:
+        out_of_restarts = self._used[index] >= settings.max_restarts
+        if settings.on_env_error == 'abort' or out_of_restarts:
           raise
-        self.num_restarts += 1
+        attempt += 1
+        self._used[index] += 1
         logging.warning(
           'Actor %d failed and is restarted (%d of at most %d): %s\n%s',
           index,
-          attempt,
+          self._used[index],
           settings.max_restarts,
           error,
           traceback.format_exc(),
@@ -153,7 +153,7 @@ class ActorThreads:
   def _run_once(self, index, attempt):
     seed = tasks.start_seed(self._settings.run.seed, self._start, attempt)
     environments = self._task.build(
-      tasks.Request(self._levels[index], seed, index)
+      tasks.Request(self._levels[index], seed, index, self._used[index])
     )
     one = actor.Actor(
       environments,
@@ -171,4 +171,5 @@ class ActorThreads:
       with self._lock:
         del self._live[index]
         self._dropped_before += one.num_dropped_steps
+        self._used[index] = self._restarts(index, environments)
       environments.close()

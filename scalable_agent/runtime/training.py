@@ -33,7 +33,7 @@ from scalable_agent import (
 from scalable_agent.runtime import devices
 
 if TYPE_CHECKING:
-  from scalable_agent.runtime import local
+  from scalable_agent.runtime import run as run_lib
 
 CSV_FILE = 'metrics.csv'
 
@@ -99,7 +99,7 @@ def _build(settings, saved):
   devices.prepare()
   from scalable_agent.runtime import local
 
-  run = local.LocalRun(settings, task, spec, saved)
+  run = local.make_run(settings, task, spec, saved)
   logdir, env_frames = settings.run.logdir, _trained_frames(saved)
   writer = metrics.MultiWriter(
     [
@@ -110,7 +110,7 @@ def _build(settings, saved):
   return run, writer
 
 
-def _say_how_it_went(outcome: 'local.Outcome', logdir: str) -> None:
+def _say_how_it_went(outcome: 'run_lib.Outcome', logdir: str) -> None:
   print(
     f'Trained {outcome.env_frames:,} frames, in this start '
     f'{outcome.rates["frames_per_sec"]:,.0f} frames/s.'

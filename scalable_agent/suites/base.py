@@ -26,11 +26,13 @@ class Request(NamedTuple):
   level_names: `[E]`, what each of them plays.
   base_seed: of this start of the run.
   actor: index of the actor, for seeds and messages.
+  restarts_used: of the actor's restarts, how many earlier environments took.
   """
 
   level_names: Sequence[str]
   base_seed: int
   actor: int
+  restarts_used: int = 0
 
 
 class Suite(NamedTuple):
@@ -124,6 +126,7 @@ def single_task(
       actor=request.actor,
       on_error=settings.actor.on_env_error,
       max_restarts=settings.actor.max_restarts,
+      restarts_used=request.restarts_used,
       **more,
     )
 

@@ -109,7 +109,7 @@ def _train(stages, secs):
   with tempfile.TemporaryDirectory() as logdir:
     run = dataclasses.replace(settings.run, logdir=logdir, checkpoint_secs=1e9)
     settings = dataclasses.replace(settings, run=run)
-    outcome = local.LocalRun(settings, stages.task, stages.spec).run(
+    outcome = local.make_run(settings, stages.task, stages.spec).run(
       metrics.NullWriter(), watch, stop_after_secs=_WARM_UP_SECS + secs
     )
   return watch.frames_per_sec(), outcome.rates
