@@ -231,7 +231,9 @@ class Learner:
     return total, self._metrics(total, policy, baseline, entropy, returns)
 
   def _metrics(self, total, policy, baseline, entropy, returns):
-    rhos = tf.exp(returns.log_rhos)
+    # Policies may be so far apart that a ratio is beyond float32: the mean of
+    # the others is still worth seeing.
+    rhos = tf.exp(tf.minimum(returns.log_rhos, 60.0))
     clipped = rhos > self._config.clip_rho_threshold
     num_steps = tf.cast(tf.size(rhos), tf.float32)
     return {

@@ -197,7 +197,27 @@ def test_a_signal_saves_and_leaves_nothing_behind(tmp_path, signum, expected):
     process.wait()
 
 
-def test_after_a_kill_the_run_goes_on_from_its_checkpoint(tmp_path):
+def kill_while_saving(process, folder):
+  """Kills `process` with a checkpoint half written; returns that file."""
+
+  def saving():
+    return next(iter(folder.glob('checkpoint-*.tmp')), None)
+
+  while True:
+    wait_for(lambda: saving() is not None)
+    process.send_signal(signal.SIGSTOP)
+    # Stopped for good, or already past the end of the file?
+    time.sleep(0.05)
+    half = saving()
+    if half is not None:
+      process.kill()
+      process.wait()
+      assert half.exists()
+      return half
+    process.send_signal(signal.SIGCONT)
+
+
+def test_after_a_kill_in_mid_save_the_run_goes_on(tmp_path):
   process = start(
     'train.py',
     *TINY,
@@ -209,7 +229,7 @@ def test_after_a_kill_the_run_goes_on_from_its_checkpoint(tmp_path):
   try:
     wait_for(lambda: len(list(tmp_path.glob('checkpoint-*.npz'))) == 3)
     children = children_of(process.pid)
-    process.kill()
+    half = kill_while_saving(process, tmp_path)
     # Environments die with their parent, however that ends.
     wait_for(lambda: not any(is_alive(pid) for pid in children), timeout=10)
   finally:
@@ -228,6 +248,7 @@ def test_after_a_kill_the_run_goes_on_from_its_checkpoint(tmp_path):
   )
   assert code == 0, err
   assert f'Resumed at frame {resumed:,}' in out
+  assert not half.exists()
   with open(tmp_path / 'metrics.csv', newline='') as file:
     rows = list(csv.DictReader(file))
   assert [int(row['env_frames']) for row in rows] == list(
