@@ -23,7 +23,7 @@ import dataclasses
 from scalable_agent import options
 
 REWARD_CLIPPINGS = ('abs_one', 'soft_asymmetric', 'none')
-TORSOS = ('auto', 'deep', 'shallow', 'mlp')
+TORSOS = ('auto', 'deep', 'shallow', 'nature', 'mlp')
 CORES = ('auto', 'lstm', 'none')
 INFERENCES = ('auto', 'direct', 'batched')
 BACKENDS = ('auto', 'vector', 'process', 'serial')
@@ -221,7 +221,8 @@ class AgentConfig(options.Validated):
   torso: str = option(
     'auto',
     'Deep: the residual network of 15 convolutions. Shallow: two convolutions. '
-    'MLP: for vectors. Auto: deep for images, MLP for the rest.',
+    'Nature: the three convolutions of DQN, not in the paper. MLP: for vectors. '
+    'Auto: deep for images, MLP for the rest.',
     choices=TORSOS,
   )
   core: str = option(

@@ -103,8 +103,10 @@ def assert_equal(actual, expected, atol=1e-6):
     (DMLAB, 9, 1, 'deep', 1_628_010),
     (DMLAB, 9, 1, 'shallow', 1_230_426),
     (ATARI, 18, 4, 'deep', 1_094_115),
+    # DQN's, 1,693,362 by hand, and a baseline of 513.
+    (ATARI, 18, 4, 'nature', 1_693_875),
   ],
-  ids=['deep DMLab', 'shallow DMLab', 'deep Atari'],
+  ids=['deep DMLab', 'shallow DMLab', 'deep Atari', 'nature Atari'],
 )
 def test_number_of_parameters(
   observation, num_actions, frame_stack, torso, expected

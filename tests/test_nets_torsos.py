@@ -66,17 +66,38 @@ def random_images(*shape):
   return np.random.RandomState(0).uniform(size=shape).astype(np.float32)
 
 
-def test_shallow_torso_equals_the_definition():
-  torso = torsos.ShallowTorso((24, 31, 3), layers.seeds_from(0))
+@pytest.mark.parametrize(
+  ('kind', 'shape', 'strides', 'num_features'),
+  [
+    (torsos.ShallowTorso, (24, 31, 3), (4, 2), 256),
+    (torsos.NatureTorso, (36, 45, 4), (4, 2, 1), 512),
+  ],
+  ids=['shallow', 'nature'],
+)
+def test_conv_torso_equals_the_definition(kind, shape, strides, num_features):
+  torso = kind(shape, layers.seeds_from(0))
   randomize_biases(torso)
-  images = random_images(2, 24, 31, 3)
+  images = random_images(2, *shape)
   outputs = images
-  for conv, stride in zip(torso.convs, (4, 2), strict=True):
+  for conv, stride in zip(torso.convs, strides, strict=True):
     outputs = relu(convolve(outputs, *numbers(conv), stride))
   kernel, bias = numbers(torso.linear)
   expected = relu(outputs.reshape(2, -1) @ kernel + bias)
   assert expected.any()
+  assert expected.shape == (2, num_features)
   np.testing.assert_allclose(torso(images), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_nature_torso_has_the_layers_of_dqn():
+  """Mnih et al. 2015, Methods: 32 8x8/4, 64 4x4/2, 64 3x3/1, 512 units."""
+  torso = torsos.NatureTorso((84, 84, 4), layers.seeds_from(0))
+  kernels = [
+    tuple(v.shape) for v in torso.trainable_variables if v.name == 'kernel'
+  ]
+  assert kernels == [(8, 8, 4, 32), (4, 4, 32, 64), (3, 3, 64, 64), (3136, 512)]
+  sizes = [v.numpy().size for v in torso.trainable_variables]
+  # By hand: 8192 + 32 + 32768 + 64 + 36864 + 64 + 1605632 + 512.
+  assert sum(sizes) == 1_684_128
 
 
 def max_pool(images):
@@ -126,20 +147,30 @@ def test_mlp_torso_equals_the_definition():
   np.testing.assert_allclose(torso(vectors), outputs, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize('shape', [(19, 84, 3), (84, 7, 3)], ids=str)
-def test_shallow_torso_refuses_small_images(shape):
-  with pytest.raises(ValueError, match=r'too small.*torso='):
-    torsos.ShallowTorso(shape, layers.seeds_from(0))
+@pytest.mark.parametrize(
+  ('kind', 'shape', 'said'),
+  [
+    (torsos.ShallowTorso, (19, 84, 3), 'shallow torso, which takes 20 x 20'),
+    (torsos.ShallowTorso, (84, 7, 3), 'shallow torso, which takes 20 x 20'),
+    (torsos.NatureTorso, (84, 35, 3), 'nature torso, which takes 36 x 36'),
+  ],
+  ids=str,
+)
+def test_conv_torso_refuses_small_images(kind, shape, said):
+  with pytest.raises(ValueError, match=rf'too small for the {said}.*torso='):
+    kind(shape, layers.seeds_from(0))
 
 
 @pytest.mark.parametrize('precision', ['mixed_float16', 'mixed_bfloat16'])
 @pytest.mark.parametrize(
-  'kind', [torsos.DeepTorso, torsos.ShallowTorso], ids=['deep', 'shallow']
+  'kind',
+  [torsos.DeepTorso, torsos.ShallowTorso, torsos.NatureTorso],
+  ids=['deep', 'shallow', 'nature'],
 )
 def test_half_precision(kind, precision):
-  images = random_images(2, 24, 24, 3)
-  exact = kind((24, 24, 3), layers.seeds_from(0))(images)
-  torso = kind((24, 24, 3), layers.seeds_from(0), dtype=precision)
+  images = random_images(2, 36, 36, 3)
+  exact = kind((36, 36, 3), layers.seeds_from(0))(images)
+  torso = kind((36, 36, 3), layers.seeds_from(0), dtype=precision)
   outputs = torso(images)
   assert outputs.dtype.name == precision.removeprefix('mixed_')
   assert torso.linear.kernel.dtype == 'float32'

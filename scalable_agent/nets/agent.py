@@ -34,6 +34,11 @@ from scalable_agent.nets import (
 from scalable_agent.nets import frame_stack as frame_stack_lib
 
 LSTM_SIZE = 256
+_IMAGE_TORSOS = {
+  'deep': torsos.DeepTorso,
+  'shallow': torsos.ShallowTorso,
+  'nature': torsos.NatureTorso,
+}
 
 
 class NetOutput(NamedTuple):
@@ -232,26 +237,24 @@ class Agent(keras.Model):
   def _make_torsos(self, config, seeds):
     """Makes the torsos; returns the number of features for the core."""
     image_shapes = self._layout.image_shapes(self._frame_stack)
-    if config.torso in ('deep', 'shallow') and not image_shapes:
+    if config.torso in _IMAGE_TORSOS and not image_shapes:
       raise ValueError(
         f'torso is {config.torso!r}, but the observation has no image; set '
         "torso='mlp' or 'auto'."
       )
-    kind = (
-      torsos.ShallowTorso if config.torso == 'shallow' else torsos.DeepTorso
-    )
+    kind = _IMAGE_TORSOS.get(config.torso, torsos.DeepTorso)
     self.image_torsos = tuple(
       kind(shape, seeds, name=f'image_torso_{i}', dtype=config.precision)
       for i, shape in enumerate(image_shapes)
     )
-    size = torsos.NUM_FEATURES * len(image_shapes)
+    size = kind.NUM_FEATURES * len(image_shapes)
     self.vector_torso = None
     vector_size = self._layout.vector_size(self._frame_stack)
     if vector_size:
       self.vector_torso = torsos.MLPTorso(
         vector_size, seeds, name='vector_torso', dtype=config.precision
       )
-      size += torsos.NUM_FEATURES
+      size += self.vector_torso.NUM_FEATURES
     self.instruction_encoder = None
     if self._layout.has_instruction:
       self.instruction_encoder = instruction.InstructionEncoder(

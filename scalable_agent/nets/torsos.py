@@ -11,9 +11,11 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""What turns an observation into 256 features (paper, Figure 3).
+"""What turns an observation into features (paper, Figure 3).
 
-Torsos take floats: images `[N, H, W, C]` in [0, 1], vectors `[N, I]`. They know
+Torsos take floats: images `[N, H, W, C]` in [0, 1], vectors `[N, I]`. They give
+`NUM_FEATURES`: 256, or 512 where Nature's DQN does (which is not the paper's,
+but what many others measure themselves by). They know
 no time axis; the agent folds it into the batch. Layers are kept in tuples: in
 lists `tf.train.Checkpoint` does not see them (Keras 3.15).
 """
@@ -24,9 +26,6 @@ import keras
 import tensorflow as tf
 
 from scalable_agent.nets import layers
-
-NUM_FEATURES = 256
-
 
 class ResidualBlock(keras.layers.Layer):
   """`x + conv(relu(conv(relu(x))))`, 3 x 3."""
@@ -86,6 +85,7 @@ class DeepTorso(keras.layers.Layer):
   """The deep residual network: 15 convolutions and a linear layer."""
 
   SECTIONS = ((16, 2), (32, 2), (32, 2))  # Channels, residual blocks.
+  NUM_FEATURES = 256
 
   def __init__(
     self,
@@ -112,7 +112,10 @@ class DeepTorso(keras.layers.Layer):
         height, width, channels_in = -(-height // 2), -(-width // 2), channels
       self.sections = tuple(sections)
       self.linear = layers.Linear(
-        height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
+        height * width * channels_in,
+        self.NUM_FEATURES,
+        next(seeds),
+        dtype=dtype,
       )
     self.built = True
 
@@ -124,31 +127,27 @@ class DeepTorso(keras.layers.Layer):
     return tf.nn.relu(self.linear(_flatten(tf.nn.relu(outputs))))
 
 
-class ShallowTorso(keras.layers.Layer):
-  """The shallow network: two convolutions without padding, a linear layer."""
+class ConvTorso(keras.layers.Layer):
+  """Convolutions without padding, then a linear layer; ReLU after each."""
 
   # Channels, kernel size, stride.
-  CONVS = ((16, 8, 4), (32, 4, 2))
+  CONVS: tuple[tuple[int, int, int], ...]
+  NUM_FEATURES: int
 
   def __init__(
     self,
     image_shape: Sequence[int],
     seeds: Iterator[int],
     *,
-    name: str = 'shallow_torso',
+    name: str | None = None,
     dtype: str = 'float32',
   ):
     super().__init__(name=name, dtype=dtype)
+    self._check_size(image_shape)
     height, width, channels_in = image_shape
     convs = []
-    with keras.name_scope(name):
+    with keras.name_scope(self.name):
       for i, (channels, size, stride) in enumerate(self.CONVS):
-        if min(height, width) < size:
-          raise ValueError(
-            f'An image of shape {tuple(image_shape)} is too small for the '
-            'shallow torso, which takes 20 x 20 pixels and more; choose '
-            "torso='deep' or torso='mlp'."
-          )
         conv = layers.Conv2D(
           channels_in,
           channels,
@@ -165,20 +164,51 @@ class ShallowTorso(keras.layers.Layer):
         channels_in = channels
       self.convs = tuple(convs)
       self.linear = layers.Linear(
-        height * width * channels_in, NUM_FEATURES, next(seeds), dtype=dtype
+        height * width * channels_in,
+        self.NUM_FEATURES,
+        next(seeds),
+        dtype=dtype,
       )
     self.built = True
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
-    """`[N, 256]` features of `images` `[N, H, W, C]`."""
+    """`[N, NUM_FEATURES]` features of `images` `[N, H, W, C]`."""
     outputs = images
     for conv in self.convs:
       outputs = tf.nn.relu(conv(outputs))
     return tf.nn.relu(self.linear(_flatten(outputs)))
 
+  def _check_size(self, image_shape):
+    smallest = 1
+    for _, size, stride in reversed(self.CONVS):
+      smallest = (smallest - 1) * stride + size
+    if min(image_shape[:2]) < smallest:
+      kind = type(self).__name__.removesuffix('Torso').lower()
+      raise ValueError(
+        f'An image of shape {tuple(image_shape)} is too small for the {kind} '
+        f'torso, which takes {smallest} x {smallest} pixels and more; choose '
+        "torso='deep' or torso='mlp'."
+      )
+
+
+class ShallowTorso(ConvTorso):
+  """The shallow network: two convolutions, 256 units (Mnih et al. 2016)."""
+
+  CONVS = ((16, 8, 4), (32, 4, 2))
+  NUM_FEATURES = 256
+
+
+class NatureTorso(ConvTorso):
+  """The network of DQN: three convolutions, 512 units (Mnih et al. 2015)."""
+
+  CONVS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+  NUM_FEATURES = 512
+
 
 class MLPTorso(keras.layers.Layer):
   """Two linear layers of 256 units, for observations that are vectors."""
+
+  NUM_FEATURES = 256
 
   def __init__(
     self,
@@ -191,10 +221,14 @@ class MLPTorso(keras.layers.Layer):
     super().__init__(name=name, dtype=dtype)
     with keras.name_scope(name):
       self.linear_0 = layers.Linear(
-        size_in, NUM_FEATURES, next(seeds), name='linear_0', dtype=dtype
+        size_in, self.NUM_FEATURES, next(seeds), name='linear_0', dtype=dtype
       )
       self.linear_1 = layers.Linear(
-        NUM_FEATURES, NUM_FEATURES, next(seeds), name='linear_1', dtype=dtype
+        self.NUM_FEATURES,
+        self.NUM_FEATURES,
+        next(seeds),
+        name='linear_1',
+        dtype=dtype,
       )
     self.built = True
 
