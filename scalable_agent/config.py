@@ -221,7 +221,7 @@ class AgentConfig(options.Validated):
   torso: str = option(
     'auto',
     'Deep: the residual network of 15 convolutions. Shallow: two convolutions. '
-    'Nature: the three convolutions of DQN, not in the paper. MLP: for vectors. '
+    "Nature: DQN's three convolutions, not in the paper. MLP: for vectors. "
     'Auto: deep for images, MLP for the rest.',
     choices=TORSOS,
   )

@@ -156,30 +156,57 @@ class RMSProp(keras.optimizers.Optimizer):
         norm, self.clip_gradient_norm
       )
       gradients = [gradient * scale for gradient in gradients]
+    dense = []
     for gradient, variable, slot, rows in zip(
       gradients, variables, slots, touched, strict=True
     ):
-      mask = _logical_and(rows, ok)
-      self._step(gradient, variable, slot, learning_rate, mask)
+      state = [
+        v.value if isinstance(v, keras.Variable) else v
+        for v in (variable, slot[_MEAN_SQUARE], slot[_MOMENTUM])
+      ]
+      if rows is None:
+        dense.append((gradient, state))
+      else:
+        mask = rows if ok is None else rows & ok
+        self._step_rows(gradient, state, learning_rate, mask)
+
+    def step_dense():
+      for gradient, state in dense:
+        self._step(gradient, state, learning_rate)
+
+    if ok is None:
+      step_dense()
+    else:
+      tf.cond(ok, step_dense, lambda: None)
     one = tf.ones([], self.iterations.dtype)
     self.iterations.assign_add(one if ok is None else tf.cast(ok, one.dtype))
     return norm
 
-  def _step(self, gradient, variable, slot, learning_rate, mask):
-    """Steps one variable where `mask` is true, everywhere if it is None."""
-    variables = [
-      v.value if isinstance(v, keras.Variable) else v
-      for v in (variable, slot[_MEAN_SQUARE], slot[_MOMENTUM])
-    ]
-    old = [tf.convert_to_tensor(v) for v in variables]
+  def _step(self, gradient, state, learning_rate):
+    """Steps a variable in one pass: TensorFlow 1's own operation."""
+    variable, mean_square, momentum = state
+    tf.raw_ops.ResourceApplyRMSProp(
+      var=variable.handle,
+      ms=mean_square.handle,
+      mom=momentum.handle,
+      lr=learning_rate,
+      rho=self.decay,
+      momentum=self.momentum,
+      epsilon=self.epsilon,
+      grad=gradient,
+    )
+
+  def _step_rows(self, gradient, state, learning_rate, mask):
+    """The same where `mask` is true; the operation cannot leave rows out."""
+    old = [tf.convert_to_tensor(v) for v in state]
     value, mean_square, momentum = old
     mean_square += (1 - self.decay) * (tf.square(gradient) - mean_square)
     momentum = self.momentum * momentum + learning_rate * gradient / tf.sqrt(
       mean_square + self.epsilon
     )
     new = [value - momentum, mean_square, momentum]
-    for v, before, after in zip(variables, old, new, strict=True):
-      v.assign(after if mask is None else tf.where(mask, after, before))
+    for v, before, after in zip(state, old, new, strict=True):
+      v.assign(tf.where(mask, after, before))
 
   def apply(self, grads, trainable_variables=None):
     """Keras's entry: `update` at the optimizer's own learning rate."""
@@ -226,10 +253,3 @@ def _dense(gradient, variable):
       f"have the variable's, {variable.shape}."
     )
   return tf.cast(gradient, variable.dtype), touched
-
-
-def _logical_and(a, b):
-  """Conjunction of two masks, where None is true everywhere."""
-  if a is None or b is None:
-    return b if a is None else a
-  return tf.logical_and(a, b)

@@ -118,7 +118,12 @@ WRONG = [
   (config.ActorConfig, 'inference', 'magic', 'one of auto, direct, batched'),
   (config.ActorConfig, 'env_backend', 'magic', 'one of auto, vector, process'),
   (config.ActorConfig, 'on_env_error', 'cry', 'one of abort, restart'),
-  (config.AgentConfig, 'torso', 'wide', 'one of auto, deep, shallow, nature, mlp'),
+  (
+    config.AgentConfig,
+    'torso',
+    'wide',
+    'one of auto, deep, shallow, nature, mlp',
+  ),
   (config.AgentConfig, 'core', 'gru', 'one of auto, lstm, none'),
   (config.AgentConfig, 'precision', 'float8', 'one of float32, mixed_float16'),
   (config.LearnerConfig, 'batch_size', 0, 'must be at least 1'),

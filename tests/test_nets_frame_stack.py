@@ -115,6 +115,24 @@ def test_stacks_equal_the_plain_loop(size, channels, num_slots):
   np.testing.assert_array_equal(following, expected_history)
 
 
+@pytest.mark.parametrize('dtype', ['float32', 'float16', 'bfloat16'])
+def test_decoded_stacks_are_the_plain_loop_over_255(dtype):
+  frames = np.arange(256, dtype=np.uint8).reshape(2, 2, 8, 8)
+  first = np.array([[False, True], [False, False]])
+  history = frames[::-1].reshape(2, 2, 8, 8)[:, :1].repeat(3, axis=1)
+  expected, expected_history = by_plain_loop(frames, first, history)
+  stacks, following = frame_stack.stack_decoded(
+    tf.constant(frames), tf.constant(first), tf.constant(history), dtype
+  )
+  # Rounded once, from float32 to `dtype`.
+  expected = tf.cast(np.float32(expected / 255), dtype)
+  assert stacks.dtype == dtype
+  np.testing.assert_allclose(
+    tf.cast(stacks, tf.float32), tf.cast(expected, tf.float32), rtol=1e-6
+  )
+  np.testing.assert_array_equal(following, expected_history)
+
+
 def test_shapes_are_static_where_inputs_are():
   @tf.function
   def stack(frames, first, history):

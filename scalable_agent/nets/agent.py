@@ -174,10 +174,11 @@ class Agent(keras.Model):
     )
     frames = ()
     if self._stacked_path is not None:
-      leaves[self._stacked_path], frames = frame_stack_lib.stack(
+      leaves[self._stacked_path], frames = frame_stack_lib.stack_decoded(
         leaves[self._stacked_path],
         first,
         tf.convert_to_tensor(core_state.frames),
+        self.compute_dtype,
       )
     leaves = {path: axes.fold(leaf) for path, leaf in leaves.items()}
     features = self._features(leaves, axes.fold(reward), axes.fold(actions))

@@ -19,9 +19,12 @@ last channel, and after a reset the channels of frames that were never seen are
 zeros.
 """
 
+import functools
 from collections.abc import Sequence
 
 import tensorflow as tf
+
+from scalable_agent.nets import observations
 
 # `n` bytes side by side are one little-endian integer of `n` bytes, and adding
 # up shifted integers is several times as fast as interleaving single bytes.
@@ -55,34 +58,64 @@ def stack(
   timeline = tf.concat([*map(_slot, tf.unstack(history, axis=1)), frames], 0)
   # History holds zeros where an episode began within it: no flags needed.
   starts = tf.pad(first, [[num_past, 0], [0, 0]])
-  visible = tf.ones_like(first)
-  newest_first = [frames]
-  for age in range(1, num_past + 1):
-    begin = num_past - age
-    visible &= ~starts[begin + 1 : begin + 1 + num_slots]
-    mask = tf.cast(visible, tf.uint8)
-    mask = mask[(..., *[tf.newaxis] * (frames.shape.rank - 2))]
-    newest_first.append(timeline[begin : begin + num_slots] * mask)
-  layers = newest_first[::-1]
-  following = tf.stack([layer[-1] for layer in layers[1:]], axis=1)
-  return _interleave(layers), following
+  visible = [tf.ones_like(first)]
+  for begin in reversed(range(num_past)):
+    later_starts = starts[begin + 1 : begin + 1 + num_slots]
+    visible.insert(0, visible[0] & ~later_starts)
+  to_frames = (..., *[tf.newaxis] * (frames.shape.rank - 2))
+  masks = [mask[to_frames] for mask in visible]
+  layers = [timeline[i : i + num_slots] for i in range(num_past + 1)]
+  following = tf.stack(
+    [
+      _masked(layer[-1], mask[-1])
+      for layer, mask in zip(layers[1:], masks[1:], strict=True)
+    ],
+    axis=1,
+  )
+  return _interleave(layers, masks), following
+
+
+@functools.partial(tf.function, jit_compile=True, autograph=False)
+def stack_decoded(
+  frames: tf.Tensor, first: tf.Tensor, history: tf.Tensor, dtype: str
+) -> tuple[tf.Tensor, tf.Tensor]:
+  """`stack` with the stacks in `dtype`, divided by 255.
+
+  XLA makes one loop over the pixels of it. As one operation after the other it
+  was a tenth of an update of the shallow network on a CPU, and half the
+  inference for 32 environments.
+  """
+  stacks, following = stack(frames, first, history)
+  return observations.decode(stacks, dtype), following
 
 
 def _slot(frame):
   return frame[tf.newaxis]
 
 
-def _interleave(layers):
-  """`[..., H, W, S * C]` uint8 of `S` layers `[..., H, W]` or with `C`."""
+def _masked(frames, mask):
+  return frames * tf.cast(mask, frames.dtype)
+
+
+def _interleave(layers, masks):
+  """`[..., H, W, S * C]` uint8 of `S` layers `[..., H, W]` or with `C`.
+
+  Zeros where a mask, `[..., 1, 1]` or `[..., 1, 1, 1]` bool, is false.
+  """
   packed_dtype = _PACKED_DTYPES.get(len(layers))
-  if layers[0].shape.rank == 5:
-    return tf.concat(layers, axis=-1)
-  if packed_dtype is None:
+  if layers[0].shape.rank == 5 or packed_dtype is None:
+    layers = list(map(_masked, layers, masks))
+    if layers[0].shape.rank == 5:
+      return tf.concat(layers, axis=-1)
     return tf.stack(layers, axis=-1)
+  shifts = [
+    tf.cast(mask, packed_dtype) * tf.constant(256**i, packed_dtype)
+    for i, mask in enumerate(masks)
+  ]
   packed = tf.add_n(
     [
-      tf.cast(layer, packed_dtype) * tf.constant(256**i, packed_dtype)
-      for i, layer in enumerate(layers)
+      tf.cast(layer, packed_dtype) * shift
+      for layer, shift in zip(layers, shifts, strict=True)
     ]
   )
   return tf.bitcast(packed, tf.uint8)

@@ -133,12 +133,15 @@ class Layout:
     return leaves
 
   def features(self, leaves: dict[Any, tf.Tensor], dtype: str) -> Features:
-    """Decodes `checked` leaves with one leading axis; numbers in `dtype`."""
+    """Decodes `checked` leaves with one leading axis; numbers in `dtype`.
+
+    An image that is decoded already, in `dtype`, stays as it is.
+    """
     images, vectors = [], []
     for path, leaf in leaves.items():
       if path == self._instruction:
         continue
-      decoded = _decode(leaf, dtype)
+      decoded = decode(leaf, dtype)
       if path in self._vectors:
         vectors.append(tf.reshape(decoded, [-1, _size(decoded)]))
       elif decoded.shape.rank == 3:
@@ -152,10 +155,12 @@ class Layout:
     )
 
 
-def _decode(values, dtype):
+def decode(values: tf.Tensor, dtype: str) -> tf.Tensor:
   """Numbers in `dtype`; uint8 divided by 255."""
   if values.dtype == tf.uint8:
-    return tf.cast(values, dtype) / 255
+    # In float32: TensorFlow and XLA multiply by 1 / 255, which half a float
+    # knows to three digits only.
+    values = tf.cast(values, tf.float32) / 255
   return tf.cast(values, dtype)
 
 

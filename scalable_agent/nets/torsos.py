@@ -27,6 +27,7 @@ import tensorflow as tf
 
 from scalable_agent.nets import layers
 
+
 class ResidualBlock(keras.layers.Layer):
   """`x + conv(relu(conv(relu(x))))`, 3 x 3."""
 
