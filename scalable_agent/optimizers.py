@@ -156,6 +156,13 @@ class RMSProp(keras.optimizers.Optimizer):
         norm, self.clip_gradient_norm
       )
       gradients = [gradient * scale for gradient in gradients]
+    self._step_all(gradients, variables, slots, touched, learning_rate, ok)
+    one = tf.ones([], self.iterations.dtype)
+    self.iterations.assign_add(one if ok is None else tf.cast(ok, one.dtype))
+    return norm
+
+  def _step_all(self, gradients, variables, slots, touched, learning_rate, ok):
+    """Steps all variables, see `update`; `touched`: their rows, or None."""
     dense = []
     for gradient, variable, slot, rows in zip(
       gradients, variables, slots, touched, strict=True
@@ -178,9 +185,6 @@ class RMSProp(keras.optimizers.Optimizer):
       step_dense()
     else:
       tf.cond(ok, step_dense, lambda: None)
-    one = tf.ones([], self.iterations.dtype)
-    self.iterations.assign_add(one if ok is None else tf.cast(ok, one.dtype))
-    return norm
 
   def _step(self, gradient, state, learning_rate):
     """Steps a variable in one pass: TensorFlow 1's own operation."""
