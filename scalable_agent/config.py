@@ -220,9 +220,8 @@ class AgentConfig(options.Validated):
 
   torso: str = option(
     'auto',
-    'Deep: the residual network of 15 convolutions. Shallow: two convolutions. '
-    "Nature: DQN's three convolutions, not in the paper. MLP: for vectors. "
-    'Auto: deep for images, MLP for the rest.',
+    "Deep: 15 convolutions, residual. Shallow: two. Nature: DQN's three. MLP: "
+    'for vectors. Auto: deep for images, MLP for the rest.',
     choices=TORSOS,
   )
   core: str = option(
