@@ -102,7 +102,7 @@ class CsvWriter:
     self._columns = ['env_frames']
     os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
     if os.path.exists(path):
-      columns, rows = _read_table(path)
+      columns, rows = read_table(path)
       self._columns = columns or self._columns
       kept = [row for row in rows if int(row['env_frames']) <= resume_frames]
       files.write_atomically(path, _table(self._columns, kept))
@@ -123,14 +123,18 @@ class CsvWriter:
   def _add_columns(self, names: list[str]) -> None:
     rows: list[dict[str, str]] = []
     if os.path.exists(self._path):
-      _, rows = _read_table(self._path)
+      _, rows = read_table(self._path)
     columns = self._columns + names
     files.write_atomically(self._path, _table(columns, rows))
     self._columns = columns
 
 
-def _read_table(path: str) -> tuple[list[str], list[dict[str, str]]]:
-  """Columns and rows of a table, without a last row that was cut short."""
+def read_table(path: str) -> tuple[list[str], list[dict[str, str]]]:
+  """Columns and rows of a table, without a last row that was cut short.
+
+  Raises:
+    ValueError: it is no table of metrics.
+  """
   with open(path, encoding='utf-8', newline='') as file:
     text = file.read()
   reader = csv.DictReader(io.StringIO(text[: text.rfind('\n') + 1]))
