@@ -76,7 +76,7 @@ class Actor:
 
   def _play(self) -> structs.Unroll:
     version = self._policy.begin_unroll()
-    env_output, agent_output, core_state = self._next or self._begin()
+    env_output, agent_output, values, core_state = self._next or self._begin()
     slots = _allocate(self._unroll_length + 1, env_output, agent_output)
     unroll = structs.Unroll(
       level=self._level,
@@ -89,6 +89,7 @@ class Actor:
       ),
     )
     _write(slots, 0, (env_output, agent_output))
+    unroll.truncation_values[0] = values
     for t in range(1, self._unroll_length + 1):
       with self.timers('inference'):
         agent_output, core_state = self._policy.step(
@@ -102,7 +103,9 @@ class Actor:
         unroll.truncation_values[t] = values
     # The next unroll begins with this one's last slot. Its arrays are the
     # unroll's own: nobody writes to them any more.
-    last = tree.map_structure(lambda slot: slot[-1], slots)
+    last = tree.map_structure(
+      lambda slot: slot[-1], (*slots, unroll.truncation_values)
+    )
     self._next = (*last, core_state)
     return unroll
 
@@ -121,7 +124,7 @@ class Actor:
       policy_logits=np.zeros_like(asked.policy_logits),
       baseline=np.zeros_like(asked.baseline),
     )
-    return env_output, agent_output, core_state
+    return env_output, agent_output, np.float32(0), core_state
 
   def _final_values(self, agent_output, env_output, core_state):
     """Baselines of the observations at which time limits struck, else 0."""

@@ -16,10 +16,10 @@
     python scripts/export_golden.py --output=/tmp/kit
 
 Inputs, weights and outputs of V-trace, losses, networks, optimizer, a whole
-update, some updates in a row and an actor's unrolls, as plain .npz and JSON, for
-those who carry IMPALA to another framework. docs/porting.md describes the files;
-scripts/verify_port.py compares another implementation's outputs with them. The
-same seed gives the same numbers.
+update, some updates in a row and an actor's unrolls, as plain .npz and JSON,
+for those who carry IMPALA to another framework. docs/porting.md describes the
+files; scripts/verify_port.py compares another implementation's outputs with
+them. The same seed gives the same numbers.
 """
 
 import os
@@ -31,25 +31,29 @@ from absl import app, flags
 
 from scalable_agent.runtime import devices
 
-OUTPUT = flags.DEFINE_string(
-  'output', None, 'Directory for the kit. Required.', required=True
-)
-SEED = flags.DEFINE_integer(
-  'seed', 1, 'Of all inputs and weights.', lower_bound=0
-)
+
+def define_flags() -> None:
+  """Defines this script's flags; not on import, for others have the same."""
+  flags.DEFINE_string(
+    'output', None, 'Directory for the kit. Required.', required=True
+  )
+  flags.DEFINE_integer('seed', 1, 'Of all inputs and weights.', lower_bound=0)
 
 
 def main(argv: Sequence[str]) -> None:
   """Computes all stages and writes them."""
   if len(argv) > 1:
-    config_flags.fail(f'{argv[1]!r} is not a flag; flags look like --name=value.')
-  if os.path.isdir(OUTPUT.value) and os.listdir(OUTPUT.value):
-    config_flags.fail(f'{OUTPUT.value} is not empty; name a new directory.')
+    config_flags.fail(
+      f'{argv[1]!r} is not a flag; flags look like --name=value.'
+    )
+  output = flags.FLAGS.output
+  if os.path.isdir(output) and os.listdir(output):
+    config_flags.fail(f'{output} is not empty; name a new directory.')
   devices.prepare()
   try:
-    export(OUTPUT.value, SEED.value)
+    export(output, flags.FLAGS.seed)
   except OSError as error:
-    config_flags.fail(f'{OUTPUT.value} cannot be written: {error}.')
+    config_flags.fail(f'{output} cannot be written: {error}.')
 
 
 def export(directory: str, seed: int) -> None:
@@ -96,4 +100,5 @@ def export(directory: str, seed: int) -> None:
 
 
 if __name__ == '__main__':
+  define_flags()
   app.run(main, flags_parser=config_flags.parse)

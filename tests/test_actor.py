@@ -126,6 +126,13 @@ def test_a_time_limit_carries_the_value_of_the_final_observation():
   )
 
 
+def test_a_time_limit_where_unrolls_meet_carries_its_value_in_both():
+  one, _, _ = make(unroll_length=3, episode_length=3, ends_by='truncation')
+  first, second = play(one, 2)
+  assert first.truncation_values[-1, 0] == 10
+  assert second.truncation_values[0, 0] == 10
+
+
 def test_a_termination_carries_no_value():
   one, _, _ = make(unroll_length=4, episode_length=3)
   assert not one.unroll().truncation_values.any()

@@ -175,7 +175,7 @@ def read(directory: str) -> dict[str, Stage]:
   path = os.path.join(directory, KIT_FILE)
   if not os.path.exists(path):
     raise ValueError(
-      f'{path} is missing; name a directory that scripts/export_golden.py wrote.'
+      f'{path} is missing; name a kit that scripts/export_golden.py wrote.'
     )
   facts = _read_json(path)
   if facts.get('format') != FORMAT:

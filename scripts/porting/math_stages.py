@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from porting import kit
 
+from porting import kit
 from scalable_agent import losses, vtrace_tf
 
 DISCOUNTING = 0.9

@@ -19,8 +19,8 @@ import numpy as np
 import tensorflow as tf
 import tree
 from dm_env import specs
-from porting import kit, recorder
 
+from porting import kit, recorder
 from scalable_agent import config, structs
 from scalable_agent.nets import agent as agent_lib
 from scalable_agent.nets import instruction, observations
@@ -201,8 +201,8 @@ def network_stages(seed: int) -> list[kit.Stage]:
 def _network_stage(name, network, random, num_slots=3, batch_size=2):
   stage = kit.Stage(
     f'network_{name}',
-    f'{network.about} One unroll of {num_slots} slots and {batch_size} columns; '
-    'layers put out [T * B, ...], the core [T, B, ...].',
+    f'{network.about} One unroll of {num_slots} slots and {batch_size} '
+    'columns; layers put out [T * B, ...], the core [T, B, ...].',
     tolerance=1e-4,
   )
   agent = network.make()
@@ -218,9 +218,7 @@ def _network_stage(name, network, random, num_slots=3, batch_size=2):
     num_actions=network.num_actions,
   )
   stage.add(_CASE, 'weight', weights, 'HWIO for convolutions, [in, out] else')
-  stage.add(
-    _CASE, 'input', named_slots(actions, env_outputs), SLOTS_MEANING
-  )
+  stage.add(_CASE, 'input', named_slots(actions, env_outputs), SLOTS_MEANING)
   stage.add(_CASE, 'input', named_state(state), 'before slot 0')
   stage.add(
     _CASE,

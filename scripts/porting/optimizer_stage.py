@@ -15,8 +15,8 @@
 
 import numpy as np
 import tensorflow as tf
-from porting import kit
 
+from porting import kit
 from scalable_agent import optimizers
 
 NUM_UPDATES = 3

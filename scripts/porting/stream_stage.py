@@ -19,8 +19,8 @@ import dm_env
 import numpy as np
 import tree
 from dm_env import specs
-from porting import kit
 
+from porting import kit
 from scalable_agent import actor, structs
 from scalable_agent.envs import batches
 

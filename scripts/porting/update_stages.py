@@ -21,8 +21,8 @@ import numpy as np
 import tensorflow as tf
 import tree
 from dm_env import specs
-from porting import kit, network_stages
 
+from porting import kit, network_stages
 from scalable_agent import config, learner, structs, vtrace_tf
 
 NUM_UPDATES = 5
