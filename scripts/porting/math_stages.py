@@ -179,7 +179,11 @@ def _add_losses(stage, case, random, impossible):
     for name in ('behaviour_policy_logits', 'target_policy_logits'):
       inputs[name][..., 3] = -1e9
   stage.add(case, 'input', inputs, _INPUTS)
+  _add_gradients(stage, case, inputs, settings)
 
+
+def _add_gradients(stage, case, inputs, settings):
+  """The losses, and their gradients to logits and values."""
   logits = tf.constant(inputs['target_policy_logits'])
   values = tf.constant(inputs['values'])
   with tf.GradientTape(persistent=True) as tape:
