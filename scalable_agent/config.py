@@ -20,7 +20,7 @@ Defaults are those of the original's `experiment.py` where it has the setting.
 
 import dataclasses
 
-from scalable_agent import options
+from scalable_agent import distributed_config, options, task_config
 
 REWARD_CLIPPINGS = ('abs_one', 'soft_asymmetric', 'none')
 TORSOS = ('auto', 'deep', 'shallow', 'nature', 'mlp')
@@ -29,134 +29,12 @@ INFERENCES = ('auto', 'direct', 'batched')
 BACKENDS = ('auto', 'vector', 'process', 'serial')
 PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
 DEVICES = ('auto', 'cpu', 'gpu', 'tpu')
-LAB_ACTION_SETS = ('paper', 'extended', 'raw')
-LAB_RENDERERS = ('software', 'hardware')
+RUNTIMES = ('local', 'ray')
 
 option = options.option
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskConfig(options.Validated):
-  """What is played, and how it is shown to the agent."""
-
-  level_name: str = option(
-    'explore_goal_locations_small',
-    'What to play: a DMLab-30 level, `dmlab30`, `atari/<game>`, `atari57`, '
-    '`gym/<id>`, `catch`, or several of a kind separated by commas.',
-  )
-  level_weights: str = option(
-    '',
-    'How many environments play which level, as level=weight, separated by '
-    'commas: one of weight 2 gets twice as many. Default: all the same.',
-  )
-  num_action_repeats: int | None = option(
-    None,
-    'Simulator frames per agent step. None: 4 for DMLab and Atari, else 1.',
-    unit='frames',
-  )
-  width: int | None = option(
-    None,
-    'Width of the observation. None: 96 for DMLab, 84 for Atari.',
-    unit='pixels',
-  )
-  height: int | None = option(
-    None,
-    'Height of the observation. None: 72 for DMLab, 84 for Atari.',
-    unit='pixels',
-  )
-  dataset_path: str = option(
-    '', 'Folder of the data set that the two psychlab levels of DMLab-30 need.'
-  )
-  gym_import: str = option(
-    '', 'Module to import before `gym/<id>` is made: it registers your own.'
-  )
-  frame_stack: int = option(
-    4, 'Atari: number of newest frames that the agent sees.', unit='frames'
-  )
-  grayscale: bool = option(True, 'Atari: gray frames (true) or colour (false).')
-  max_pool: bool = option(
-    True, 'Atari: maximum over the last two frames of a step, against flicker.'
-  )
-  noop_max: int = option(
-    30, 'Atari: most no-op actions at the start of an episode.', unit='steps'
-  )
-  sticky_actions: float = option(
-    0.0, 'Atari: probability of repeating the last action at each frame.'
-  )
-  life_loss_ends_episode: bool = option(
-    True,
-    'Atari: a lost life ends the episode for the learner; the game goes on. '
-    'Never in evaluation.',
-  )
-  full_action_set: bool | None = option(
-    None,
-    'Atari: all 18 actions. None: only where several games are played.',
-  )
-  fire_on_reset: bool = option(
-    False, 'Atari: press FIRE at the start of an episode.'
-  )
-  max_episode_frames: int = option(
-    108_000, 'Atari: time limit of an episode.', unit='frames'
-  )
-
-  def _check(self):
-    self._at_least(1, 'num_action_repeats', 'width', 'height', 'frame_stack')
-    self._at_least(1, 'max_episode_frames')
-    self._at_least(0, 'noop_max')
-    if not self.level_name:
-      raise ValueError('level_name is empty; name what to play.')
-    if not 0 <= self.sticky_actions < 1:
-      raise ValueError(
-        f'sticky_actions is {self.sticky_actions}; it is a probability below 1.'
-      )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DmlabConfig(options.Validated):
-  """What concerns DeepMind Lab alone; `dmlab30.settings` checks the rest."""
-
-  action_set: str = option(
-    'paper',
-    "DMLab: the paper's 9, PopArt's 15 (extended), or Lab's 7 numbers (raw).",
-    choices=LAB_ACTION_SETS,
-  )
-  renderer: str = option(
-    'software',
-    'DMLab: draw on the CPU (software) or on a GPU (hardware).',
-    choices=LAB_RENDERERS,
-  )
-  mixer_seed: int | None = option(
-    None,
-    "DMLab: mixed into all seeds of training, not of tests. None: Lab's own.",
-  )
-  allow_hold_out_levels: bool = option(
-    False,
-    'DMLab: permit the two levels with a test map; tests always do.',
-  )
-  level_directory: str = option(
-    '', "DMLab: folder of your level scripts, absolute or below Lab's own."
-  )
-  lab_setting: str = option(
-    '',
-    'DMLab: further settings of Lab or the level: name=value, with commas.',
-  )
-  curriculum: str = option(
-    '',
-    'DMLab: a setting that rises while training, as '
-    'setting:first:last:over[:unit], such as difficulty:0.5:2.0:10000:episodes,'
-    ' counted by each environment alone.',
-  )
-  num_level_seeds: int | None = option(
-    None,
-    'DMLab: draw episodes among so many seeds, so that compiled maps are met '
-    'again. None: among all 2**31 - 1, as the original.',
-  )
-  level_cache_dir: str = option(
-    '', 'DMLab: folder of compiled maps, shared by all; empty: none is kept.'
-  )
-  level_cache_gib: float = option(
-    20.0, 'DMLab: most that the folder of maps may hold.', unit='GiB'
-  )
+TaskConfig = task_config.TaskConfig
+DmlabConfig = task_config.DmlabConfig
+DistributedConfig = distributed_config.DistributedConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -330,6 +208,12 @@ class RunConfig(options.Validated):
     'continued.',
   )
   seed: int = option(1, 'Seed of everything random.')
+  runtime: str = option(
+    'local',
+    "Local: actors are threads of the learner's process. Ray: processes on the "
+    'machines of a Ray cluster.',
+    choices=RUNTIMES,
+  )
   learner_device: str = option(
     'auto', 'Where the learner computes.', choices=DEVICES
   )
@@ -361,3 +245,6 @@ class Config:
   agent: AgentConfig = dataclasses.field(default_factory=AgentConfig)
   learner: LearnerConfig = dataclasses.field(default_factory=LearnerConfig)
   run: RunConfig = dataclasses.field(default_factory=RunConfig)
+  distributed: DistributedConfig = dataclasses.field(
+    default_factory=DistributedConfig
+  )

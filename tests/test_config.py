@@ -192,3 +192,33 @@ def test_numbers_are_finite(section, field, value):
 )
 def test_borders_are_allowed(section, name, value):
   assert getattr(section(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+  ('text', 'expected'),
+  [
+    ('', {}),
+    ('simulator=1', {'simulator': 1.0}),
+    ('simulator=1, licence = 0.5,', {'simulator': 1.0, 'licence': 0.5}),
+  ],
+)
+def test_resources_of_workers_are_read(text, expected):
+  distributed = config.DistributedConfig(worker_resources=text)
+  assert distributed.resources() == expected
+
+
+@pytest.mark.parametrize(
+  ('field', 'value', 'message'),
+  [
+    ('worker_resources', 'simulator', "has 'simulator'; write name=amount"),
+    ('worker_resources', 'simulator=0', 'a number above 0'),
+    ('worker_resources', '=1', 'write name=amount'),
+    ('worker_resources', 'simulator=nan', 'a number above 0'),
+    ('worker_memory_gib', 0.0, 'must be above 0, or None'),
+    ('unrolls_in_flight', 3, 'must be 1 or 2'),
+    ('ray_address', 'ray://head:10001', 'run the command on a machine of the'),
+  ],
+)
+def test_wrong_settings_of_workers_are_refused(field, value, message):
+  with pytest.raises(ValueError, match=message):
+    config.DistributedConfig(**{field: value})

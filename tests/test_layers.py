@@ -31,11 +31,13 @@ LAYERS = (
   {
     'config',
     'console',
+    'distributed_config',
     'files',
     'metrics',
     'options',
     'run_record',
     'structs',
+    'task_config',
     'timing',
   },
   {
@@ -72,15 +74,17 @@ LAYERS = (
 # Who may import whom within a layer.
 NEIGHBOURS = {
   'atari': {'envs'},
-  'config': {'options'},
+  'config': {'distributed_config', 'options', 'task_config'},
   'console': {'files', 'metrics'},
   'dataset': {'queues'},
+  'distributed_config': {'options'},
   'dmlab30': {'envs'},
   'interval_metrics': {'queues'},
   'learner': {'checkpoint'},
   'losses': {'shapes'},
   'metrics': {'files'},
   'run_record': {'config', 'files'},
+  'task_config': {'options'},
   'tasks': {'suites'},
   'video': {'evaluate'},
   'vtrace_tf': {'recurrence', 'shapes'},
@@ -99,6 +103,7 @@ WITHOUT_TENSORFLOW = (
   'scalable_agent/atari/',
   'scalable_agent/config.py',
   'scalable_agent/console.py',
+  'scalable_agent/distributed_config.py',
   'scalable_agent/dmlab30/',
   'scalable_agent/envs/',
   'scalable_agent/files.py',
@@ -106,6 +111,7 @@ WITHOUT_TENSORFLOW = (
   'scalable_agent/options.py',
   'scalable_agent/run_record.py',
   'scalable_agent/structs.py',
+  'scalable_agent/task_config.py',
   'scalable_agent/timing.py',
   'scripts/config_flags.py',
 )

@@ -20,7 +20,7 @@ frame, strafe, move, fire, jump, crouch.
 import numpy as np
 from dm_env import specs
 
-from scalable_agent import config
+from scalable_agent import task_config
 
 NAMES = (
   'LOOK_LEFT_RIGHT_PIXELS_PER_FRAME',
@@ -68,7 +68,7 @@ EXTENDED = (
 )
 
 # 9 actions, 15 actions, or the seven numbers themselves.
-ACTION_SETS = config.LAB_ACTION_SETS
+ACTION_SETS = task_config.LAB_ACTION_SETS
 
 
 class Actions:

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scalable_agent import config as config_lib
+from scalable_agent import task_config
 from scalable_agent.dmlab30 import actions, levels
 
 # `mixerSeed` of the original's test mode: episodes that training never saw.
@@ -86,20 +86,20 @@ class LabSettings:
   width: int = 96
   height: int = 72
   num_action_repeats: int = 4
-  action_set: str = config_lib.DmlabConfig.action_set
-  dataset_path: str = config_lib.TaskConfig.dataset_path
-  allow_hold_out_levels: bool = config_lib.DmlabConfig.allow_hold_out_levels
-  mixer_seed: int | None = config_lib.DmlabConfig.mixer_seed
-  renderer: str = config_lib.DmlabConfig.renderer
-  level_directory: str = config_lib.DmlabConfig.level_directory
-  num_level_seeds: int | None = config_lib.DmlabConfig.num_level_seeds
-  level_cache_dir: str = config_lib.DmlabConfig.level_cache_dir
-  level_cache_gib: float = config_lib.DmlabConfig.level_cache_gib
+  action_set: str = task_config.DmlabConfig.action_set
+  dataset_path: str = task_config.TaskConfig.dataset_path
+  allow_hold_out_levels: bool = task_config.DmlabConfig.allow_hold_out_levels
+  mixer_seed: int | None = task_config.DmlabConfig.mixer_seed
+  renderer: str = task_config.DmlabConfig.renderer
+  level_directory: str = task_config.DmlabConfig.level_directory
+  num_level_seeds: int | None = task_config.DmlabConfig.num_level_seeds
+  level_cache_dir: str = task_config.DmlabConfig.level_cache_dir
+  level_cache_gib: float = task_config.DmlabConfig.level_cache_gib
   config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     _check_numbers(self)
-    _check_choice('renderer', self.renderer, config_lib.LAB_RENDERERS)
+    _check_choice('renderer', self.renderer, task_config.LAB_RENDERERS)
     _check_choice('action_set', self.action_set, actions.ACTION_SETS)
     if os.path.isabs(self.level_directory) and not os.path.isdir(
       self.level_directory

@@ -14,7 +14,7 @@
 """What a run knows of its actors, and what they are given."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scalable_agent import config, params, queues, tasks, timing
 from scalable_agent.nets import agent as agent_lib
@@ -56,11 +56,17 @@ class ActorGroup(Protocol):
   def close_environments(self) -> None:
     """Ends what those hold who have not left, so that they get an error."""
 
+  def end(self) -> None:
+    """After the run: releases what is still held. May be called twice."""
+
   def check(self) -> None:
     """Reports those that have been silent for too long. Once a second."""
 
   def timers(self) -> list[timing.Timers]:
     """Timers of all actors so far, replaced ones included."""
+
+  def metrics(self) -> dict[str, Any]:
+    """More figures of this group, since the last call; at each report."""
 
   @property
   def num_restarts(self) -> int:

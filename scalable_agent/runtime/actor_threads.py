@@ -17,15 +17,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from scalable_agent import actor, structs, tasks, timing
-from scalable_agent.runtime import actor_groups
-
-_FIRST_BACKOFF_SECS = 0.5
-_LONGEST_BACKOFF_SECS = 30.0
+from scalable_agent.runtime import actor_groups, replacements
 
 
 class ActorThreads:
@@ -77,6 +75,13 @@ class ActorThreads:
       live = list(self._live.values())
     for _, environments in live:
       environments.close()
+
+  def end(self) -> None:
+    """Nothing is held once the threads have left."""
+
+  def metrics(self) -> dict[str, Any]:
+    """None besides those of the run."""
+    return {}
 
   def timers(self) -> list[timing.Timers]:
     """Timers of all actors so far, replaced ones included."""
@@ -147,8 +152,7 @@ class ActorThreads:
           error,
           traceback.format_exc(),
         )
-        backoff = _FIRST_BACKOFF_SECS * 2 ** (attempt - 1)
-        self._stop.wait(min(backoff, _LONGEST_BACKOFF_SECS))
+        self._stop.wait(replacements.backoff_secs(attempt))
 
   def _run_once(self, index, attempt):
     seed = tasks.start_seed(self._settings.run.seed, self._start, attempt)

@@ -25,7 +25,7 @@ import collections
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import logging
 
@@ -171,7 +171,10 @@ class Run:
         self._workers.start('learner', self._learn)
         self._watch(received, progress, stop_after_secs)
       finally:
-        self._shut_down()
+        try:
+          self._shut_down()
+        finally:
+          self._actors.end()
       self._workers.raise_failure()
     return Outcome(
       signum=received[0] if received else None,
@@ -265,8 +268,11 @@ class Run:
     )
     self._saved_updates = self._learner.num_updates
 
-  def _frame_counts(self) -> dict[str, float]:
-    """Frames made, trained on and given up, and restarts, in this start."""
+  def _frame_counts(self) -> dict[str, Any]:
+    """Frames made, trained on and given up, and restarts, in this start.
+
+    With what else the actors have to tell.
+    """
     stats = self._queue.stats()
     per_step = self._spec.frames_per_step
     per_unroll = (
@@ -283,6 +289,7 @@ class Run:
       'actor_restarts': float(self._actors.num_restarts),
       'updates': float(self._learner.num_updates),
       'updates_skipped': float(self._learner.num_skipped),
+      **self._actors.metrics(),
     }
 
 

@@ -30,7 +30,7 @@ from scalable_agent import (
   run_record,
   tasks,
 )
-from scalable_agent.runtime import devices
+from scalable_agent.runtime import devices, ray_settings
 
 if TYPE_CHECKING:
   from scalable_agent.runtime import run as run_lib
@@ -97,9 +97,7 @@ def _build(settings, saved):
   task = tasks.make_task(settings)
   spec = task.spec()
   devices.prepare()
-  from scalable_agent.runtime import local
-
-  run = local.make_run(settings, task, spec, saved)
+  run = _runtime(settings).make_run(settings, task, spec, saved)
   logdir, env_frames = settings.run.logdir, _trained_frames(saved)
   writer = metrics.MultiWriter(
     [
@@ -108,6 +106,23 @@ def _build(settings, saved):
     ]
   )
   return run, writer
+
+
+def _runtime(settings):
+  """The module that makes runs of the kind that is asked for."""
+  if settings.run.runtime == 'local':
+    from scalable_agent.runtime import local
+
+    return local
+  ray_settings.prepare(settings.distributed)
+  try:
+    from scalable_agent.runtime import distributed
+  except ImportError as error:
+    raise ValueError(
+      f'runtime is ray, but Ray cannot be imported ({error}); install it with '
+      "`pip install '.[ray]'`, or choose local."
+    ) from error
+  return distributed
 
 
 def _say_how_it_went(outcome: 'run_lib.Outcome', logdir: str) -> None:
