@@ -187,4 +187,4 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(tmp_path, cluster):
   assert last['actor_restarts'] == 1
   table = (tmp_path / 'workers.csv').read_text().splitlines()
   assert table[0].startswith('worker,node,pid,state')
-  assert f',{row.pid},playing,Troubled-v0,' in table[1]
+  assert f',{row.pid},playing,gym/Troubled-v0,' in table[1]
