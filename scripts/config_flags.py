@@ -30,7 +30,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from absl import app, flags
@@ -158,6 +158,33 @@ def build(
         values[field.name] = getattr(getattr(base, name), field.name)
     sections[name] = section(**values)
   return config_lib.Config(**sections)
+
+
+def as_flags(config: config_lib.Config) -> list[str]:
+  """The words of a command line that make `config`: those not at default."""
+  values = {}
+  for name, section in SECTIONS.items():
+    for field in dataclasses.fields(section):
+      value = getattr(getattr(config, name), field.name)
+      if value != field.default:
+        values[field.name] = value
+  return words(values)
+
+
+def words(values: Mapping[str, Any]) -> list[str]:
+  """Values of flags as words of a command line."""
+  return [f'--{name}={value}' for name, value in values.items()]
+
+
+def check(arguments: Sequence[str]) -> None:
+  """Raises ValueError if a command line of these words makes no settings."""
+  values = flags.FlagValues()
+  define(values)
+  try:
+    values(['', *arguments])
+  except flags.Error as error:
+    raise ValueError(str(error)) from error
+  build(values)
 
 
 def parse(argv: Sequence[str]) -> list[str]:

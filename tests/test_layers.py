@@ -68,7 +68,7 @@ LAYERS = (
     'video',
   },
   {'runtime'},
-  {'reports'},
+  {'reports', 'tuning'},
 )
 
 # Who may import whom within a layer.
@@ -86,6 +86,7 @@ NEIGHBOURS = {
   'run_record': {'config', 'files'},
   'task_config': {'options'},
   'tasks': {'suites'},
+  'tuning': {'reports'},
   'video': {'evaluate'},
   'vtrace_tf': {'recurrence', 'shapes'},
 }
@@ -96,7 +97,10 @@ ONLY_IN = {
   'absl.flags': ('scripts/',),
   'ale_py': ('scalable_agent/atari/',),
   'deepmind_lab': ('scalable_agent/dmlab30/environment.py',),
-  'ray': ('scalable_agent/runtime/distributed.py',),
+  'ray': (
+    'scalable_agent/runtime/distributed.py',
+    'scalable_agent/tuning/ray_tune.py',
+  ),
 }
 # Loaded by environment processes, which must start in a blink and stay small.
 WITHOUT_TENSORFLOW = (

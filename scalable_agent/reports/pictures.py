@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from scalable_agent.reports import curves, published, scores
+from scalable_agent.reports import curves, published, scores, sweeps
 
 # Okabe and Ito's colours, told apart by the colour-blind; black comes last.
 _COLORS = (
@@ -151,6 +151,38 @@ def stability(settings: Sequence[scores.Setting]) -> Any:
     axes.set_ylabel('final return')
 
   return _panels(levels, draw, legend=any(lines))
+
+
+def population(turns: Sequence[sweeps.Turn]) -> Any:
+  """Fitness and settings of a population over frames; dots where one copied."""
+  trials = sorted({turn.trial for turn in turns})
+
+  def draw(axes, name):
+    for trial in trials:
+      own = [turn for turn in turns if turn.trial == trial]
+      frames = [turn.env_frames for turn in own]
+      if name == 'fitness':
+        values = [turn.fitness for turn in own]
+        marked = values
+      else:
+        marked = [turn.after[name] for turn in own]
+        frames, values = [0, *frames], [own[0].before[name], *marked]
+        axes.set_yscale('log')
+      color = _color(trials.index(trial))
+      style = 'default' if name == 'fitness' else 'steps-post'
+      axes.plot(
+        frames, values, color=color, lw=1.2, ds=style, label=f'trial {trial}'
+      )
+      copies = [i for i, turn in enumerate(own) if turn.copied]
+      axes.plot(
+        [own[i].env_frames for i in copies],
+        [marked[i] for i in copies],
+        'o',
+        color=color,
+        ms=4,
+      )
+
+  return _panels(['fitness', *turns[0].after], draw)
 
 
 def _panels(

@@ -21,7 +21,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from scalable_agent import files
-from scalable_agent.reports import curves, page, pictures, runs, scores
+from scalable_agent.reports import (
+  curves,
+  page,
+  pictures,
+  runs,
+  scores,
+  sweeps,
+)
 
 PAGE = 'report.html'
 
@@ -78,6 +85,7 @@ def write(paths: Sequence[str], folder: str, options: Options) -> str:
   _add_stability(writer, groups, options)
   _add_times(writer, groups, options)
   _add_running(writer, groups)
+  _add_sweeps(writer, paths)
   _add_runs(writer, groups)
   now = datetime.datetime.now(datetime.timezone.utc)
   text = f'{len(members)} runs, written {now:%Y-%m-%d %H:%M} UTC.'
@@ -242,6 +250,30 @@ def _add_running(writer, groups) -> None:
     'of an unroll and its use; rho is target over behaviour policy.',
     pictures.running(groups),
   )
+
+
+def _add_sweeps(writer, paths: Sequence[str]) -> None:
+  for path in paths:
+    name = os.path.basename(os.path.normpath(path))
+    turns = sweeps.read_history(path)
+    if turns:
+      copied = sum(turn.copied for turn in turns)
+      writer.add(
+        f'population_{name}',
+        f'Population based training in {name}',
+        f'{len(turns)} turns, at {copied} of which a trial copied another one: '
+        'dots. The table says which.',
+        pictures.population(turns),
+        sweeps.history_table(turns),
+      )
+    table = sweeps.read_table(path)
+    if table is not None:
+      writer.add(
+        f'sweep_{name}',
+        f'Trials of {name}',
+        'As scripts/sweep.py left them.',
+        table=table,
+      )
 
 
 def _add_runs(writer, groups) -> None:
