@@ -139,13 +139,13 @@ def main(settings: config_lib.Config) -> int:
     values.max_concurrent,
     values.sweep_address,
   )
+  total = settings.learner.total_environment_frames
   members = None
   if values.pbt:
     members = population.Population(
-      folder, paths, base, _rule(), values.window, values.sweep_seed
+      folder, paths, base, _rule(), values.window, total, values.sweep_seed
     )
   errors = ray_tune.run(plan, members)
-  total = settings.learner.total_environment_frames
   found = sweep.rows(paths, errors, total, values.window)
   print('\n'.join(sweep.lines(found)))
   print(f'Wrote {sweep.write_table(folder, found)}.')

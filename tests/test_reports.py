@@ -16,6 +16,7 @@
 import csv
 import dataclasses
 import html.parser
+import json
 import os
 import pathlib
 import sys
@@ -34,6 +35,7 @@ from scalable_agent.reports import (
   report,
   runs,
   scores,
+  sweeps,
 )
 from scalable_agent.runtime import score_table
 
@@ -253,6 +255,26 @@ def test_stability_sorts_settings_and_averages_the_best(tmp_path):
   assert scores.best_mean(points) == {(LEVEL, ''): 6.0}
   lines = scores.stability(groups, 100, 'learning_rate')
   assert not lines
+
+
+def test_trials_of_a_population_have_no_settings_to_compare(tmp_path):
+  folder = tmp_path / 'pbt'
+  make_run(folder / 'trial_0', [1.0, 2.0], learning_rate=0.1)
+  make_run(folder / 'trial_1', [3.0, 4.0], learning_rate=0.2)
+  turn = sweeps.Turn(
+    *(0, 0, 150, 10, 1.0, 1, 3.0, True),
+    before={'learning_rate': 0.2},
+    after={'learning_rate': 0.1},
+  )
+  line = json.dumps(turn._asdict()) + '\n'
+  (folder / sweeps.HISTORY_FILE).write_text(line + line + '{"cut')
+  assert sweeps.read_history(str(folder)) == [turn]
+  groups = curves.group([runs.read(path) for path in runs.find([str(folder)])])
+  assert [found.label for found in groups] == ['trial_0', 'trial_1']
+  assert not scores.stability(groups, 100)
+  report.write([str(folder)], str(tmp_path / 'out'), report.Options(10))
+  names = set(os.listdir(tmp_path / 'out'))
+  assert {'population_pbt.png', 'population_pbt.csv'} <= names
 
 
 class _Links(html.parser.HTMLParser):

@@ -196,7 +196,13 @@ def save(path, weight, frames):
 
 def members_of(folder, paths):
   return population.Population(
-    folder, paths, ['--level_name=catch'], RULE, window=10, seed=1
+    folder,
+    paths,
+    ['--level_name=catch'],
+    RULE,
+    window=10,
+    total_frames=5000,
+    seed=1,
   )
 
 
@@ -252,6 +258,14 @@ def test_no_turn_without_a_rival_or_before_it_is_due(tmp_path):
   members = members_of(folder, paths)
   assert not members.consider(0, trials.progress(paths[0], 10))
   members.consider(1, trials.Progress(100, 5, 0.9))
+  assert not sweeps.read_history(folder)
+
+
+def test_no_turn_at_the_end(tmp_path):
+  folder, paths = make_trials(tmp_path, 2)
+  play(paths[1], [0.9])
+  members = members_of(folder, paths)
+  assert not members.consider(0, trials.Progress(5000, 900, 0.1))
   assert not sweeps.read_history(folder)
 
 

@@ -13,12 +13,13 @@
 # limitations under the License.
 """Runs that differ in their seed only, together: means, spread, times."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalable_agent.reports import published, runs
+from scalable_agent.reports import published, runs, sweeps
 
 # Where a run writes, what it is started with by chance, and how often it
 # reports: two runs that differ in these are the same experiment.
@@ -38,13 +39,15 @@ class Group(NamedTuple):
   """Runs of one experiment.
 
   label: what sets it apart from the other groups.
-  settings: of all its runs, without the incidental ones.
+  settings: of all its runs, without the incidental ones; those at the end.
   members: the runs.
+  evolved: it is a trial of a population, whose settings have changed.
   """
 
   label: str
   settings: dict[str, Any]
   members: list[runs.Run]
+  evolved: bool = False
 
   @property
   def levels(self) -> list[str]:
@@ -64,18 +67,23 @@ class Band(NamedTuple):
 def group(members: Sequence[runs.Run]) -> list[Group]:
   """Groups runs that differ in nothing but seed and folder.
 
-  Labels name the settings in which groups of the same levels differ; where
+  Each trial of a population is a group of its own, under its name. Other
+  labels name the settings in which groups of the same levels differ; where
   there are none, what the names of the group's folders begin with.
   """
   collected: dict[tuple, list[runs.Run]] = {}
+  evolved = []
   for run in members:
+    if sweeps.is_population(os.path.dirname(os.path.abspath(run.path))):
+      evolved.append(Group(run.name, _settings(run), [run], True))
+      continue
     collected.setdefault(tuple(_settings(run).items()), []).append(run)
   keys = [dict(key) for key in collected]
   labels = [_label(key, keys, collected[tuple(key.items())]) for key in keys]
   return [
     Group(label, key, found)
     for label, key, found in zip(labels, keys, collected.values(), strict=True)
-  ]
+  ] + evolved
 
 
 def shorten(value: Any) -> str:

@@ -197,7 +197,7 @@ def _panels(
 
   columns = min(len(keys), 2 if len(keys) <= 4 else 3 if len(keys) < 13 else 5)
   rows = math.ceil(len(keys) / columns)
-  scale = 0.75 if columns == 5 else 1.6 if len(keys) == 1 else 1.0
+  scale = 0.75 if columns == 5 else 1.4 if len(keys) == 1 else 1.0
   figure, grid = plt.subplots(
     rows,
     columns,
@@ -231,7 +231,7 @@ def _style(axes, title: str) -> None:
   axes.set_title(title, fontsize=9)
   axes.grid(alpha=0.25, lw=0.6)
   axes.spines[['top', 'right']].set_visible(False)
-  axes.tick_params(labelsize=8)
+  axes.tick_params(labelsize=8, which='both')
   axes.xaxis.label.set_size(8)
   axes.yaxis.label.set_size(8)
 

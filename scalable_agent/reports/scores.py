@@ -141,9 +141,12 @@ def stability(
 
   Returns:
     The settings of each level and line; none where there is one group only.
+    Trials of a population have no settings of their own.
   """
   lines: dict[tuple[str, str], list[tuple[float, str]]] = {}
   for found in groups:
+    if found.evolved:
+      continue
     line = ''
     if line_by is not None:
       line = f'{line_by}={found.settings.get(line_by)}'

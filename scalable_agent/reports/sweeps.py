@@ -56,9 +56,9 @@ def read_history(folder: str) -> list[Turn]:
   Raises:
     ValueError: the file holds something else.
   """
-  path = os.path.join(folder, HISTORY_FILE)
-  if not os.path.exists(path):
+  if not is_population(folder):
     return []
+  path = os.path.join(folder, HISTORY_FILE)
   with open(path, encoding='utf-8') as file:
     text = file.read()
   turns: dict[tuple[int, int], Turn] = {}
@@ -72,6 +72,11 @@ def read_history(folder: str) -> list[Turn]:
       f'{path} is no history of a population ({error}); move it away.'
     ) from error
   return list(turns.values())
+
+
+def is_population(folder: str) -> bool:
+  """Whether trials in `folder` copied one another and changed settings."""
+  return os.path.exists(os.path.join(folder, HISTORY_FILE))
 
 
 def read_table(folder: str) -> page.Table | None:

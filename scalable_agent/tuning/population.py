@@ -39,6 +39,7 @@ class Population:
     base: Sequence[str],
     rule: pbt.Rule,
     window: int,
+    total_frames: int,
     seed: int,
   ):
     """Looks how far the trials are.
@@ -49,11 +50,13 @@ class Population:
       base: flags that all trials have.
       rule: the constants.
       window: episodes per level of which a fitness is a mean.
+      total_frames: of a trial, after which it has no more turns.
       seed: of who is compared with whom and of what changes.
     """
     self._history = os.path.join(folder, HISTORY_FILE)
     self._paths, self._base = paths, base
     self._rule, self._seed = rule, seed
+    self._total_frames = total_frames
     self._progress = [trials.progress(path, window) for path in paths]
 
   def consider(self, index: int, progress: trials.Progress) -> bool:
@@ -73,6 +76,8 @@ class Population:
       for other, its in enumerate(self._progress)
       if other != index and np.isfinite(its.fitness)
     ]
+    if progress.env_frames >= self._total_frames:
+      return False
     if not rivals or not np.isfinite(progress.fitness):
       return False
     if not pbt.is_due(
