@@ -13,9 +13,11 @@
 # limitations under the License.
 """Measures a part of the system and prints one JSON object a line.
 
-    python scripts/benchmark.py PART [--flags]
+    python scripts/benchmark.py PART [--flags] [--json=new.json]
+    python scripts/benchmark.py PART [--flags] --compare=old.json
 
-`python scripts/benchmark.py PART --help` says what is measured, and how.
+`python scripts/benchmark.py PART --help` says what is measured, and how. With
+--compare, and for the part `all`, a table of everything follows.
 """
 
 import importlib
@@ -28,6 +30,7 @@ from types import ModuleType
 import benchmarks
 import config_flags
 from absl import app, flags
+from benchmarks import _report
 
 from scalable_agent.runtime import devices
 
@@ -50,6 +53,7 @@ def parse(argv: Sequence[str]) -> ModuleType:
     )
   part = importlib.import_module(f'benchmarks.{name}')
   part.define_flags(flags.FLAGS)
+  _define_flags(flags.FLAGS)
   # Those of modules that parts share, too.
   for module in [
     m for n, m in sys.modules.items() if n.startswith('benchmarks.')
@@ -65,11 +69,36 @@ def parse(argv: Sequence[str]) -> ModuleType:
   return part
 
 
+def _define_flags(flag_values: flags.FlagValues) -> None:
+  """Flags of every part."""
+  flags.DEFINE_string(
+    'json', None, 'File to which measurements go.', flag_values=flag_values
+  )
+  flags.DEFINE_string(
+    'compare',
+    None,
+    'File that --json wrote, to which measurements are compared.',
+    flag_values=flag_values,
+  )
+
+
 def main(part: ModuleType) -> None:
   """Prints each measurement as soon as it is there."""
+  old = None
+  if flags.FLAGS.compare is not None:
+    try:
+      old = _report.read(flags.FLAGS.compare)
+    except ValueError as error:
+      config_flags.fail(f'--compare: {error}')
   devices.prepare()
+  measurements = []
   for measurement in part.measure(flags.FLAGS):
     print(json.dumps(measurement), flush=True)
+    measurements.append(measurement)
+    if flags.FLAGS.json is not None:
+      _report.write(flags.FLAGS.json, measurements)
+  if old is not None or part.__name__ == 'benchmarks.all':
+    _report.show(measurements, old)
 
 
 if __name__ == '__main__':

@@ -19,6 +19,7 @@ the costs of all stages together say how fast training could be at best.
 """
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -70,6 +71,28 @@ def define_flags(flag_values: flags.FlagValues) -> None:
     lower_bound=0.1,
     flag_values=flag_values,
   )
+  flags.DEFINE_enum(
+    'device',
+    None,
+    config.DEVICES,
+    'Where learner and actors compute; stands for --learner_device and '
+    '--inference_device. Default: none.',
+    flag_values=flag_values,
+  )
+
+
+def are_positive_integers(texts: list[str]) -> bool:
+  """For flags that are lists of numbers."""
+  return bool(texts) and all(t.isdecimal() and int(t) > 0 for t in texts)
+
+
+def from_flags(flag_values: flags.FlagValues) -> 'Stages':
+  """The stages that the flags describe."""
+  stages = Stages(config_flags.build(flag_values), flag_values.secs)
+  device = flag_values.device
+  if device is None:
+    return stages
+  return stages.replace('run', learner_device=device, inference_device=device)
 
 
 class Stages:
@@ -82,6 +105,22 @@ class Stages:
     self.task = tasks.make_task(settings)
     self.spec = self.task.spec()
 
+  def replace(self, section: str, **values: Any) -> 'Stages':
+    """The same with other settings in one section of the configuration."""
+    changed = dataclasses.replace(getattr(self.settings, section), **values)
+    settings = dataclasses.replace(self.settings, **{section: changed})
+    return Stages(settings, self.secs)
+
+  @property
+  def learner_device(self) -> str:
+    """For `tf.device`: where batches wait and the learner computes."""
+    return self._placement().learner_device or '/cpu:0'
+
+  @property
+  def inference_device(self) -> str:
+    """For `tf.device`: where actors compute."""
+    return self._placement().inference_device
+
   def env(self) -> Cost:
     """One actor's environments under random actions."""
     num_envs = self.settings.actor.envs_per_actor
@@ -89,7 +128,7 @@ class Stages:
     action = self.spec.action
     choices = getattr(action, 'num_values', None)
     actions = structs.no_actions(action, num_envs)
-    with self._environments() as environments:
+    with self.environments() as environments:
       environments.initial()
 
       def step():
@@ -98,14 +137,16 @@ class Stages:
           drawn = random.integers(choices, size=num_envs, dtype=np.int32)
         environments.step(drawn)
 
-      return self._measure(step, num_envs)
+      return self.measure(step, num_envs)
 
   def inference(self) -> Cost:
     """One actor's network, on real observations."""
+    import tensorflow as tf
+
     num_envs = self.settings.actor.envs_per_actor
     policy = self.policy()
     policy.begin_unroll()
-    with self._environments() as environments:
+    with self.environments() as environments:
       env_output = environments.initial()
       state = [policy.initial_state()]
       actions = structs.no_actions(self.spec.action, num_envs)
@@ -113,18 +154,16 @@ class Stages:
       def step():
         _, state[0] = policy.step(actions, env_output, state[0])
 
-      return self._measure(step, num_envs)
+      with tf.device(self.inference_device):
+        return self.measure(step, num_envs)
 
   def learner(self) -> Cost:
     """Updates from one batch that stays the same."""
-    import tensorflow as tf
-    import tree
-
-    own = self._learner()
-    batch = tree.map_structure(tf.constant, self.batch())
+    own = self.make_learner()
+    batch = self.batch_on_device()
     learner = self.settings.learner
     num_steps = learner.batch_size * learner.unroll_length
-    return self._measure(lambda: own.update(batch), num_steps)
+    return self.measure(lambda: own.update(batch), num_steps)
 
   def batch(self) -> structs.Unroll:
     """A batch as actors make it."""
@@ -138,42 +177,46 @@ class Stages:
         yield one.unroll()
 
     batch_size = self.settings.learner.batch_size
-    with self._environments() as environments:
+    with self.environments() as environments:
       return next(dataset.join_columns(unrolls(environments), batch_size))
 
-  def policy(self) -> structs.Policy:
+  def batch_on_device(self) -> structs.Unroll:
+    """`batch` as tensors where the learner computes."""
+    import tensorflow as tf
+    import tree
+
+    with tf.device(self.learner_device):
+      return tree.map_structure(tf.constant, self.batch())
+
+  def policy(self) -> Any:
     """A policy of one actor, with fresh weights."""
+    import tensorflow as tf
+
     from scalable_agent import inference, params
 
-    agent = self._agent()
-    store = params.ParamStore()
-    store.publish(0, [v.numpy() for v in agent.trainable_variables])
-    num_envs = self.settings.actor.envs_per_actor
-    return inference.DirectPolicy(agent, store, num_envs, seed=0)
+    with tf.device(self.inference_device):
+      agent = self._agent()
+      store = params.ParamStore()
+      store.publish(0, [v.numpy() for v in agent.trainable_variables])
+      num_envs = self.settings.actor.envs_per_actor
+      return inference.DirectPolicy(agent, store, num_envs, seed=0)
 
-  def _agent(self):
-    from scalable_agent.nets import agent as agent_lib
-
-    return agent_lib.Agent(
-      self.spec, self.settings.agent, frame_stack=self.task.frame_stack
-    )
-
-  def _learner(self):
+  def make_learner(self) -> Any:
+    """A learner with fresh weights."""
     from scalable_agent import learner
-    from scalable_agent.runtime import devices
 
-    run = self.settings.run
-    place = devices.place(run.learner_device, run.inference_device)
-    with place.strategy.scope():
+    strategy = self._placement().strategy
+    with strategy.scope():
       return learner.Learner(
         self._agent(),
         self.settings.learner,
         self.spec.frames_per_step,
-        place.strategy,
+        strategy,
       )
 
   @contextlib.contextmanager
-  def _environments(self) -> Iterator[Any]:
+  def environments(self) -> Iterator[Any]:
+    """One actor's environments, closed afterwards."""
     levels = tasks.deal(
       self.task.level_names,
       self.settings.actor.num_actors,
@@ -185,7 +228,7 @@ class Stages:
     finally:
       environments.close()
 
-  def _measure(self, call: Callable[[], Any], steps_per_call: int) -> Cost:
+  def measure(self, call: Callable[[], Any], steps_per_call: int) -> Cost:
     """Calls until the time is up, after three calls that do not count."""
     for _ in range(3):
       call()
@@ -199,23 +242,34 @@ class Stages:
     num_steps = num_calls * steps_per_call
     return Cost(num_steps / secs, cpu_secs / num_steps)
 
+  def _agent(self):
+    from scalable_agent.nets import agent as agent_lib
 
-def measure_one(
-  name: str, flag_values: flags.FlagValues
-) -> Iterator[dict[str, Any]]:
-  """Measures the stage of that name."""
-  stages = Stages(config_flags.build(flag_values), flag_values.secs)
-  yield line(name, stages, getattr(stages, name)().rounded())
+    return agent_lib.Agent(
+      self.spec, self.settings.agent, frame_stack=self.task.frame_stack
+    )
+
+  def _placement(self):
+    from scalable_agent.runtime import devices
+
+    run = self.settings.run
+    return devices.place(run.learner_device, run.inference_device)
 
 
 def line(name: str, stages: Stages, values: dict[str, Any]) -> dict[str, Any]:
-  """A measurement with what it was measured on."""
+  """A measurement with what it was measured on.
+
+  Text and whole numbers say what was measured, numbers with a point how fast.
+  """
   settings = stages.settings
   return {
     'benchmark': name,
     'level_name': settings.task.level_name,
     'torso': settings.agent.torso,
     'core': settings.agent.core,
+    'precision': settings.agent.precision,
+    'device': settings.run.learner_device,
+    'num_actors': settings.actor.num_actors,
     'envs_per_actor': settings.actor.envs_per_actor,
     'unroll_length': settings.learner.unroll_length,
     'batch_size': settings.learner.batch_size,

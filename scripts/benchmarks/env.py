@@ -13,7 +13,7 @@
 # limitations under the License.
 """Steps one actor's environments with random actions.
 
-    python scripts/benchmark.py env --torso=shallow --secs=10
+    python scripts/benchmark.py env --envs_per_actor=32 --secs=10
 
 Prints agent steps per second and processor milliseconds per step.
 """
@@ -30,4 +30,5 @@ define_flags = _stages.define_flags
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the one measurement."""
-  yield from _stages.measure_one('env', flag_values)
+  stages = _stages.from_flags(flag_values)
+  yield _stages.line('env', stages, stages.env().rounded())

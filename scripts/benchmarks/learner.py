@@ -15,19 +15,75 @@
 
     python scripts/benchmark.py learner --torso=shallow --secs=10
 
-Prints agent steps per second and processor milliseconds per step.
+Prints agent steps per second and processor milliseconds per step, the seconds
+of the first update, which traces and compiles, and then, in turns with a
+product of two matrices, the share of that product's speed (`share_of_peak`).
+
+    python scripts/benchmark.py learner --device=gpu --torso=deep \
+      --precisions=float32,mixed_bfloat16 --secs=20
+
+measures a GPU, where one is there, in each of the precisions.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from absl import flags
 
-from benchmarks import _stages
+from benchmarks import _peak, _stages
+from scalable_agent import config
 
-define_flags = _stages.define_flags
+
+def define_flags(flag_values: flags.FlagValues) -> None:
+  """Those of the stages, and the precisions."""
+  _stages.define_flags(flag_values)
+  flags.DEFINE_list(
+    'precisions',
+    ['float32'],
+    'Precisions to measure, of those that --precision takes.',
+    flag_values=flag_values,
+  )
+  flags.register_validator(
+    'precisions',
+    lambda names: bool(names) and set(names) <= set(config.PRECISIONS),
+    f'must be some of {", ".join(config.PRECISIONS)}, separated by commas.',
+    flag_values=flag_values,
+  )
 
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
-  """Yields the one measurement."""
-  yield from _stages.measure_one('learner', flag_values)
+  """Yields one measurement for each precision."""
+  stages = _stages.from_flags(flag_values)
+  for precision in flag_values.precisions:
+    yield measure_one(stages.replace('agent', precision=precision))
+
+
+def measure_one(stages: _stages.Stages) -> dict[str, Any]:
+  """The measurement of one network."""
+  own = stages.make_learner()
+  batch = stages.batch_on_device()
+  start = time.perf_counter()
+  own.update(batch)
+  first_secs = time.perf_counter() - start
+  settings = stages.settings.learner
+  num_steps = settings.batch_size * settings.unroll_length
+  cost = stages.measure(lambda: own.update(batch), num_steps)
+  num_slots = settings.batch_size * (settings.unroll_length + 1)
+  flops = num_slots * _peak.training_flops(own.agent, stages.spec)
+  shares = _peak.compare(
+    lambda: own.update(batch),
+    flops,
+    _peak.Gemm(stages.learner_device),
+    stages.secs,
+  )
+  return _stages.line(
+    'learner',
+    stages,
+    {
+      **cost.rounded(),
+      'first_update_secs': round(first_secs, 2),
+      'gflop_per_update': round(1e-9 * flops, 2),
+      **shares,
+    },
+  )

@@ -25,7 +25,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import config_flags
 import numpy as np
 from absl import flags
 
@@ -37,13 +36,17 @@ define_flags = _stages.define_flags
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the one measurement."""
-  stages = _stages.Stages(config_flags.build(flag_values), flag_values.secs)
+  yield measure_one(_stages.from_flags(flag_values))
+
+
+def measure_one(stages: _stages.Stages) -> dict[str, Any]:
+  """The measurement."""
   steps_per_sec, cpu_secs = _run(stages)
   frame_bytes = sum(
     int(np.prod(spec.shape)) * spec.dtype.itemsize
     for spec in _leaves(stages.spec.observation)
   )
-  yield _stages.line(
+  return _stages.line(
     'pipeline',
     stages,
     {

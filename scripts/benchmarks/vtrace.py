@@ -63,21 +63,31 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields one comparison for each unroll length."""
+  yield from measure_lengths(
+    list(map(int, flag_values.unroll_lengths)),
+    flag_values.batch_size,
+    flag_values.rounds,
+    flag_values.jit_compile,
+  )
+
+
+def measure_lengths(
+  unroll_lengths: list[int],
+  batch_size: int,
+  rounds: int,
+  jit_compile: bool = False,
+) -> Iterator[dict[str, Any]]:
+  """Yields one comparison for each unroll length."""
   # Imports and starts what is slow only once.
-  _compare(1, 1, 1, flag_values.jit_compile)
-  for unroll_length in map(int, flag_values.unroll_lengths):
+  _compare(1, 1, 1, jit_compile)
+  for unroll_length in unroll_lengths:
     yield {
       'benchmark': 'vtrace',
       'unroll_length': unroll_length,
-      'batch_size': flag_values.batch_size,
-      'jit_compile': flag_values.jit_compile,
-      'rounds': flag_values.rounds,
-      **_compare(
-        unroll_length,
-        flag_values.batch_size,
-        flag_values.rounds,
-        flag_values.jit_compile,
-      ),
+      'batch_size': batch_size,
+      'jit_compile': jit_compile,
+      'rounds': rounds,
+      **_compare(unroll_length, batch_size, rounds, jit_compile),
     }
 
 
