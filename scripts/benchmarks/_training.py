@@ -17,6 +17,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from absl import flags
@@ -73,11 +74,13 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 
 
 class _Watch(metrics.NullWriter):
-  """Takes notes about once a second, after the warm-up."""
+  """Takes notes about once a second after the warm-up, and ends the run."""
 
-  def __init__(self, warm_up_secs: float):
+  def __init__(self, warm_up_secs: float, train_secs: float):
     self.notes: list[Note] = []
+    self.end_run: Callable[[], None]
     self._warm_up_secs = warm_up_secs
+    self._train_secs = train_secs
     self._start: float | None = None
 
   def write(self, env_frames: int, metrics: metrics.Metrics) -> None:
@@ -88,6 +91,8 @@ class _Watch(metrics.NullWriter):
     if self._start is not None and now - self._start >= self._warm_up_secs:
       note = Note(now, env_frames, time.process_time(), _peak_mb())
       self.notes.append(note)
+      if now - self.notes[0].time_secs >= self._train_secs:
+        self.end_run()
 
 
 def train(
@@ -96,17 +101,18 @@ def train(
   """Trains with the settings of `stages`."""
   from scalable_agent.runtime import local
 
-  watch = _Watch(warm_up_secs)
+  watch = _Watch(warm_up_secs, train_secs)
   with tempfile.TemporaryDirectory() as logdir:
     settings = stages.replace(
       'run', logdir=logdir, checkpoint_secs=1e9
     ).settings
-    outcome = local.LocalRun(settings, stages.task, stages.spec).run(
-      metrics.NullWriter(), watch, stop_after_secs=warm_up_secs + train_secs
-    )
+    run = local.make_run(settings, stages.task, stages.spec)
+    watch.end_run = run.stop
+    outcome = run.run(metrics.NullWriter(), watch)
   if len(watch.notes) < 2 or watch.notes[0].env_frames == outcome.env_frames:
     raise ValueError(
-      'training was too short to be measured; raise --train_secs.'
+      'training was too short to be measured; raise --train_secs or '
+      '--total_environment_frames.'
     )
   first, last = watch.notes[0], watch.notes[-1]
   secs, num_frames, cpu_secs, growth_mb = (

@@ -63,13 +63,14 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the measurements of all parts."""
   stages = _stages.from_flags(flag_values)
-  yield _stages.line('env', stages, stages.env().rounded())
   networks = [_with_network(stages, name) for name in flag_values.networks]
+  yield _stages.line('env', networks[0], networks[0].env().rounded())
   for num_envs in map(int, flag_values.envs):
     one = networks[0].replace('actor', envs_per_actor=num_envs)
     yield inference.measure_one(one)
-  yield pipeline.measure_one(stages)
-  yield from vtrace.measure_lengths([20, 100, 1000], 32, 100)
+  yield pipeline.measure_one(networks[0])
+  rounds = max(3, round(10 * flag_values.secs))
+  yield from vtrace.measure_lengths([20, 100, 1000], 32, rounds)
   for network in networks:
     yield learner.measure_one(network)
   for network in networks:
