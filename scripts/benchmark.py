@@ -72,12 +72,16 @@ def parse(argv: Sequence[str]) -> ModuleType:
 def _define_flags(flag_values: flags.FlagValues) -> None:
   """Flags of every part."""
   flags.DEFINE_string(
-    'json', None, 'File to which measurements go.', flag_values=flag_values
+    'json',
+    None,
+    'File to which measurements go. Default: none.',
+    flag_values=flag_values,
   )
   flags.DEFINE_string(
     'compare',
     None,
-    'File that --json wrote, to which measurements are compared.',
+    'File that --json wrote, to which measurements are compared. Default: '
+    'none.',
     flag_values=flag_values,
   )
 
