@@ -33,6 +33,7 @@ import config_flags
 from absl import flags
 
 from scalable_agent import config as config_lib
+from scalable_agent.runtime import ray_settings
 from scalable_agent.tuning import pbt, population, space, sweep
 
 _FILE = os.path.abspath(__file__)
@@ -74,8 +75,8 @@ flags.DEFINE_integer(
 )
 flags.DEFINE_string(
   'sweep_address',
-  None,
-  'Address of a Ray cluster whose machines share --logdir. Default: none, this '
+  '',
+  'Address of a Ray cluster whose machines share --logdir. Default: this '
   'machine alone.',
 )
 flags.DEFINE_boolean(
@@ -153,6 +154,8 @@ def main(settings: config_lib.Config) -> int:
 
 
 def _import_ray_tune():
+  address = flags.FLAGS.sweep_address
+  ray_settings.prepare(config_lib.DistributedConfig(ray_address=address))
   try:
     from scalable_agent.tuning import ray_tune
   except ImportError as error:

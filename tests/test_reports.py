@@ -135,7 +135,8 @@ def test_seeds_are_one_group_and_settings_are_not(tmp_path):
   assert [g.label for g in found] == [
     'learning_rate=0.00048',
     'learning_rate=0.125',
-    'p',
+    # The first one's settings on another level.
+    'learning_rate=0.00048',
   ]
   (alone,) = curves.group(members[:2])
   assert alone.label == 'a'
@@ -275,6 +276,21 @@ def test_trials_of_a_population_have_no_settings_to_compare(tmp_path):
   report.write([str(folder)], str(tmp_path / 'out'), report.Options(10))
   names = set(os.listdir(tmp_path / 'out'))
   assert {'population_pbt.png', 'population_pbt.csv'} <= names
+
+
+def test_levels_of_one_experiment_are_figured_together(tmp_path):
+  games = {'pong': 14.6, 'breakout': 1.7, 'alien': 227.8}
+  paths = [
+    make_run(tmp_path / 'all' / f'trial_{i}', [value], level=f'atari/{game}')
+    for i, (game, value) in enumerate(games.items())
+  ]
+  groups = curves.group([runs.read(path) for path in paths])
+  assert [found.label for found in groups] == ['all'] * 3
+  found = [scores.score(g, g.levels[0], 100) for g in groups]
+  ours = scores.figures(found)[0]
+  assert (ours.label, ours.levels) == ('all', 3)
+  assert ours.mean == pytest.approx(100 / 3)
+  assert ours.median == pytest.approx(0)
 
 
 class _Links(html.parser.HTMLParser):

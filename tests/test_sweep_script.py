@@ -55,6 +55,9 @@ for frames in range(done + 100, 501, 100):
 """
 PLAN = """
 import sys
+from scalable_agent import config
+from scalable_agent.runtime import ray_settings
+ray_settings.prepare(config.DistributedConfig())
 from scalable_agent.tuning import ray_tune
 paths, script = sys.argv[2:], sys.argv[1]
 plan = ray_tune.Plan(paths, [sys.executable, script], 1, 1, 0, 2, None)

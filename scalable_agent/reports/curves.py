@@ -14,7 +14,7 @@
 """Runs that differ in their seed only, together: means, spread, times."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,22 +68,20 @@ def group(members: Sequence[runs.Run]) -> list[Group]:
   """Groups runs that differ in nothing but seed and folder.
 
   Each trial of a population is a group of its own, under its name. Other
-  labels name the settings in which groups of the same levels differ; where
-  there are none, what the names of the group's folders begin with.
+  labels name the settings in which groups of one level differ; where there are
+  none, what the names of the folders begin with. Groups that differ in their
+  level only have one label: together they are an experiment.
   """
-  collected: dict[tuple, list[runs.Run]] = {}
+  groups: dict[tuple, Group] = {}
   evolved = []
   for run in members:
+    settings = _settings(run)
     if sweeps.is_population(os.path.dirname(os.path.abspath(run.path))):
-      evolved.append(Group(run.name, _settings(run), [run], True))
+      evolved.append(Group(run.name, settings, [run], True))
       continue
-    collected.setdefault(tuple(_settings(run).items()), []).append(run)
-  keys = [dict(key) for key in collected]
-  labels = [_label(key, keys, collected[tuple(key.items())]) for key in keys]
-  return [
-    Group(label, key, found)
-    for label, key, found in zip(labels, keys, collected.values(), strict=True)
-  ] + evolved
+    empty = Group('', settings, [])
+    groups.setdefault(tuple(settings.items()), empty).members.append(run)
+  return _label(list(groups.values())) + evolved
 
 
 def shorten(value: Any) -> str:
@@ -226,27 +224,38 @@ def _settings(run: runs.Run) -> dict[str, Any]:
   return {k: v for k, v in run.settings.items() if k not in _INCIDENTAL}
 
 
-def _label(
-  settings: Mapping[str, Any],
-  everyone: Sequence[Mapping[str, Any]],
-  members: Sequence[runs.Run],
-) -> str:
-  level = settings['level_name']
-  rivals = [other for other in everyone if other['level_name'] == level]
-  differing = [
-    name
-    for name, value in settings.items()
-    if any(other.get(name) != value for other in rivals)
-  ]
-  if differing:
-    return ', '.join(f'{name}={shorten(settings[name])}' for name in differing)
+def _label(groups: Sequence[Group]) -> list[Group]:
+  """The groups with their labels."""
+  labelled = []
+  for found in groups:
+    same = [g for g in groups if _but_level(g) == _but_level(found)]
+    levels = {g.settings['level_name'] for g in same}
+    rivals = [g.settings for g in groups if g.settings['level_name'] in levels]
+    label = ', '.join(
+      f'{name}={shorten(value)}'
+      for name, value in _but_level(found).items()
+      if any(other.get(name) != value for other in rivals)
+    )
+    if not label:
+      label = _common_name([run for g in same for run in g.members])
+    labelled.append(found._replace(label=label))
+  return labelled
+
+
+def _but_level(found: Group) -> dict[str, Any]:
+  return {k: v for k, v in found.settings.items() if k != 'level_name'}
+
+
+def _common_name(members: Sequence[runs.Run]) -> str:
+  """What the folders are called: catch_1 and catch_2 are runs of catch."""
   names = [run.name for run in members]
   if len(names) == 1:
     return names[0]
-  # catch_1 and catch_2 are runs of catch.
   same = [len(set(letters)) == 1 for letters in zip(*names, strict=False)]
-  begin = names[0][: [*same, False].index(False)]
-  return begin.rstrip('_-.0123456789') or names[0]
+  begin = names[0][: [*same, False].index(False)].rstrip('_-.0123456789')
+  folder = os.path.basename(os.path.dirname(os.path.abspath(members[0].path)))
+  # Trials of a sweep are called after it.
+  return folder if begin in ('', 'trial') else begin
 
 
 def _band(lines: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Band:

@@ -35,8 +35,6 @@ _ENVIRONMENT = {
   # Tune would log everything that trials report, which is in metrics.csv.
   'TUNE_DISABLE_AUTO_CALLBACK_LOGGERS': '1',
   'RAY_AIR_NEW_OUTPUT': '0',
-  # Ray's workers are nice by 15, and so would be all that a trial starts.
-  'RAY_worker_niceness': '0',
   # A trial ends by itself, when it has saved.
   'RAY_kill_child_processes_on_worker_exit': 'false',
 }
