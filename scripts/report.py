@@ -43,11 +43,11 @@ flags.DEFINE_list(
   'Mean returns, separated by commas, whose times are told. Default: half of '
   'human and human, or 90 % of the way up where no human played.',
 )
-flags.DEFINE_string(
+flags.DEFINE_list(
   'line_by',
-  None,
-  'A setting, such as correction, by whose values the stability plot tells '
-  'lines apart. Default: none.',
+  [],
+  'Settings, separated by commas, by whose values the stability plot tells '
+  'lines apart, such as correction. Default: none.',
 )
 
 

@@ -254,7 +254,7 @@ def test_stability_sorts_settings_and_averages_the_best(tmp_path):
   ]
   assert points[0].label == 'learning_rate=0.2'
   assert scores.best_mean(points) == {(LEVEL, ''): 6.0}
-  lines = scores.stability(groups, 100, 'learning_rate')
+  lines = scores.stability(groups, 100, ['learning_rate'])
   assert not lines
 
 
@@ -353,7 +353,10 @@ def test_missing_matplotlib_is_one_sentence(monkeypatch):
   [
     ([], 'no run is named'),
     (['/no/such/run'], '/no/such/run is no run'),
-    (['{run}', '--line_by=colour'], "line_by is 'colour', which is no setting"),
+    (
+      ['{run}', '--line_by=colour'],
+      "line_by has 'colour', which is no setting",
+    ),
     (['{run}', '--targets=high'], "'high'"),
   ],
 )

@@ -38,12 +38,12 @@ class Options(NamedTuple):
 
   window: length of running means, and of what a final return is, in episodes.
   targets: returns whose times are told; none: what `curves.targets` picks.
-  line_by: a setting by which the stability plot tells lines apart, or None.
+  line_by: settings by which the stability plot tells lines apart.
   """
 
   window: int
   targets: Sequence[float] = ()
-  line_by: str | None = None
+  line_by: Sequence[str] = ()
 
 
 class _Writer:
@@ -73,11 +73,12 @@ def write(paths: Sequence[str], folder: str, options: Options) -> str:
   pictures.check()
   members, left_out = _read_all(runs.find(paths))
   groups = curves.group(members)
-  if options.line_by and options.line_by not in groups[0].settings:
-    raise ValueError(
-      f'line_by is {options.line_by!r}, which is no setting; give the name of '
-      'a flag of scripts/train.py, without dashes.'
-    )
+  for name in options.line_by:
+    if name not in groups[0].settings:
+      raise ValueError(
+        f'line_by has {name!r}, which is no setting; give names of flags of '
+        'scripts/train.py, without dashes.'
+      )
   os.makedirs(folder, exist_ok=True)
   writer = _Writer(folder)
   _add_curves(writer, groups, options)
@@ -207,18 +208,24 @@ def _add_stability(writer, groups, options: Options) -> None:
   settings = scores.stability(groups, options.window, options.line_by)
   if not settings:
     return
-  best = scores.best_mean(settings)
-  text = '; '.join(
-    f'{" ".join(filter(None, key))}: {value:.4g}' for key, value in best.items()
-  )
   writer.add(
     'stability',
     'Stability over hyperparameters',
     "Final return of each setting, the best first: the form of the paper's "
-    f'figure 4. Mean of the best {scores.BEST} settings, as in its table 2: '
-    f'{text}.',
+    'figure 4.',
     pictures.stability(settings),
     page.Table(scores.Setting._fields, settings),
+  )
+  best = scores.best_mean(settings)
+  writer.add(
+    'best_settings',
+    'The best settings',
+    f'Mean final return of the best {scores.BEST} settings, which is what the '
+    "paper's table 2 has.",
+    table=page.Table(
+      ('level', 'line', 'mean of the best'),
+      [[*key, value] for key, value in best.items()],
+    ),
   )
 
 

@@ -69,7 +69,7 @@ class Figures(NamedTuple):
 class Setting(NamedTuple):
   """One point of a hyperparameter-stability plot.
 
-  line: value of the setting that lines are told apart by; '' if none is.
+  line: values of the settings that lines are told apart by; '' if none is.
   level: where.
   rank: of the line's settings, 1 is the best.
   label: the settings.
@@ -129,15 +129,15 @@ def figures(scores: Sequence[Score]) -> list[Figures]:
 
 
 def stability(
-  groups: Sequence[curves.Group], window: int, line_by: str | None = None
+  groups: Sequence[curves.Group], window: int, line_by: Sequence[str] = ()
 ) -> list[Setting]:
   """Settings in the order of their final return, as in the paper's figure 4.
 
   Args:
     groups: one per setting.
     window: the last episodes that make a final return.
-    line_by: name of a setting by which lines are told apart, such as
-      'correction'; None: one line per level.
+    line_by: names of settings by which lines are told apart, such as
+      'correction'; none: one line per level.
 
   Returns:
     The settings of each level and line; none where there is one group only.
@@ -147,9 +147,7 @@ def stability(
   for found in groups:
     if found.evolved:
       continue
-    line = ''
-    if line_by is not None:
-      line = f'{line_by}={found.settings.get(line_by)}'
+    line = ', '.join(f'{name}={found.settings.get(name)}' for name in line_by)
     for level in found.levels:
       finals = [curves.final_return(r, level, window) for r in found.members]
       point = (float(np.nanmean(finals)), found.label)
