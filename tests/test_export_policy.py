@@ -127,6 +127,14 @@ def test_steps_are_those_of_the_agent(run):
     )
 
 
+def test_no_operation_asks_for_xla(run):
+  _, _, directory = run
+  policy = tf.saved_model.load(str(directory))
+  graph = policy.signatures['step'].graph.as_graph_def()
+  for function in graph.library.function:
+    assert not function.attr['_XlaMustCompile'].b, function.signature.name
+
+
 def test_the_description_is_what_the_signatures_take(run):
   _, spec, directory = run
   described = json.loads((directory / 'policy.json').read_text())

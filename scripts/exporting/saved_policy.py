@@ -13,6 +13,8 @@
 # limitations under the License.
 """An agent as a TensorFlow SavedModel that needs nothing but TensorFlow."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from dm_env import specs
 
 from scalable_agent import structs
 from scalable_agent.nets import agent as agent_lib
-from scalable_agent.nets import observations
+from scalable_agent.nets import frame_stack, observations
 
 _NOTHING = 'core_state_none'
 _MEANINGS = {
@@ -67,16 +69,17 @@ class SavedPolicy:
       name: tf.TensorSpec([None, *value.shape[1:]], value.dtype, name)
       for name, value in state.items()
     }
-    self._functions = {
-      'initial_state': tf.function(
-        self._initial_state,
-        autograph=False,
-        input_signature=[tf.TensorSpec([], tf.int32, 'batch_size')],
-      ).get_concrete_function(),
-      'step': tf.function(self._step, autograph=False).get_concrete_function(
-        **inputs
-      ),
-    }
+    with _without_xla():
+      self._functions = {
+        'initial_state': tf.function(
+          self._initial_state,
+          autograph=False,
+          input_signature=[tf.TensorSpec([], tf.int32, 'batch_size')],
+        ).get_concrete_function(),
+        'step': tf.function(self._step, autograph=False).get_concrete_function(
+          **inputs
+        ),
+      }
 
   def save(self, directory: str) -> None:
     """Writes the SavedModel: the weights, and the signatures."""
@@ -155,6 +158,20 @@ class SavedPolicy:
     if not isinstance(state.frames, tuple):
       named['core_state_frames'] = state.frames
     return named or {_NOTHING: tf.zeros([batch_size, 0])}
+
+
+@contextlib.contextmanager
+def _without_xla() -> Iterator[None]:
+  """Traces what would be compiled as plain operations.
+
+  Who loads the policy elsewhere may have no XLA.
+  """
+  compiled = frame_stack.stack_decoded
+  frame_stack.stack_decoded = compiled.python_function
+  try:
+    yield
+  finally:
+    frame_stack.stack_decoded = compiled
 
 
 def _step_inputs(spec):
