@@ -14,6 +14,7 @@
 """Runs on real Ray clusters of several small nodes on this machine."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -21,9 +22,10 @@ import threading
 import time
 
 import pytest
+import test_learning
 import test_runtime_local
 
-from scalable_agent import config, tasks
+from scalable_agent import config, metrics, tasks
 from scalable_agent.runtime import ray_settings, workers
 
 # On the loopback address.
@@ -112,9 +114,11 @@ def settings(tmp_path, cluster, *, actor=None, learner=None, **distributed):
 class Played:
   """A run in a thread, looked at from outside."""
 
-  def __init__(self, chosen, saved=None):
+  def __init__(self, chosen, before_start=lambda: None):
     task = tasks.make_task(chosen)
-    self.run = distributed.make_run(chosen, task, task.spec(), saved)
+    self.run = distributed.make_run(chosen, task, task.spec())
+    self.rows = self.run._actors._table.rows
+    before_start()
     self.recorder = test_runtime_local.Recorder()
     self.outcome = self.error = None
     self._thread = threading.Thread(target=self._play)
@@ -147,9 +151,9 @@ class Played:
 
 
 @contextlib.contextmanager
-def playing(chosen):
+def playing(chosen, before_start=lambda: None):
   """Ends the run whatever happens, and looks that nobody is left."""
-  played = Played(chosen)
+  played = Played(chosen, before_start)
   try:
     yield played
     played.run.stop()
@@ -171,12 +175,11 @@ def wait_until_no_worker_is_left():
 def test_a_killed_worker_is_replaced_and_the_run_goes_on(tmp_path, cluster):
   with playing(settings(tmp_path, cluster)) as played:
     played.wait_for_playing(2)
-    before = played.run._actors._table.rows[0]
-    pid = before.pid
+    row = played.rows[0]
+    pid = row.pid
     os.kill(pid, signal.SIGKILL)
     played.wait_for(lambda: played.figure('worker_losses') == 1)
     played.wait_for_playing(2)
-    row = played.run._actors._table.rows[0]
     assert row.pid != pid
     unrolls = row.unrolls
     played.wait_for(lambda: row.unrolls > unrolls + 3)
@@ -188,3 +191,76 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(tmp_path, cluster):
   table = (tmp_path / 'workers.csv').read_text().splitlines()
   assert table[0].startswith('worker,node,pid,state')
   assert f',{row.pid},playing,gym/Troubled-v0,' in table[1]
+
+
+def test_a_machine_may_join_and_be_lost_while_training_runs(tmp_path, cluster):
+  three = settings(tmp_path, cluster, actor={'num_actors': 3})
+  with playing(three) as played:
+    played.wait_for_playing(2)
+    assert played.figure('workers_waiting') == 1
+    node = cluster.add_node(**NODE, num_cpus=1)
+    played.wait_for_playing(3)
+    cluster.remove_node(node, allow_graceful=False)
+    played.wait_for(lambda: played.figure('worker_losses') >= 1)
+    played.wait_for(lambda: played.figure('workers_waiting') == 1)
+    # The others play on.
+    frames = played.figure('frames_trained')
+    played.wait_for(lambda: played.figure('frames_trained') > frames + 100)
+    assert played.figure('workers_playing') == 2
+
+
+def test_failing_and_hanging_environments_are_replaced(
+  tmp_path, cluster, trouble_dir
+):
+  chosen = settings(
+    tmp_path,
+    cluster,
+    actor={'on_env_error': 'restart', 'env_timeout_secs': 5.0},
+  )
+  raise_once = (trouble_dir / 'raise_when_made').touch
+  with playing(chosen, raise_once) as played:
+    played.wait_for(lambda: sum(row.restarts for row in played.rows) == 1)
+    played.wait_for_playing(2)
+    (trouble_dir / 'hang').touch()
+    played.wait_for(lambda: sum(row.restarts for row in played.rows) == 2)
+    played.wait_for_playing(2)
+  errors = ' '.join(row.last_error for row in played.rows)
+  assert 'TimeoutError: its environments (gym/Troubled-v0) have not' in errors
+
+
+def test_the_first_failure_ends_the_run_with_its_traceback(
+  tmp_path, cluster, trouble_dir
+):
+  played = Played(
+    settings(tmp_path, cluster), (trouble_dir / 'raise_when_made').touch
+  )
+  assert played.end(90) is None
+  assert isinstance(played.error, workers.WorkerFailedError)
+  assert 'OSError: the simulator is in trouble' in str(played.error)
+  # Where it was raised, over there.
+  remote = played.error.__cause__.__cause__
+  assert 'gym_troubled.py' in str(remote)
+  wait_until_no_worker_is_left()
+
+
+def test_catch_is_learned_on_two_workers(tmp_path, cluster):
+  base = settings(
+    tmp_path,
+    cluster,
+    actor={'envs_per_actor': 32},
+    learner={
+      'batch_size': 32,
+      'unroll_length': 10,
+      'entropy_cost': 0.01,
+      'clip_gradient_norm': 40.0,
+      'learning_rate': 0.002,
+      'epsilon': 0.001,
+      'total_environment_frames': 400_000,
+    },
+  )
+  chosen = dataclasses.replace(base, task=config.TaskConfig(level_name='catch'))
+  task = tasks.make_task(chosen)
+  watch = test_learning.UntilReturn('catch', 0.5)
+  watch.run = distributed.make_run(chosen, task, task.spec())
+  watch.run.run(metrics.NullWriter(), watch, stop_after_secs=300)
+  assert watch.best >= 0.5

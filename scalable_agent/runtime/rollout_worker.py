@@ -81,7 +81,7 @@ class RolloutWorker:
 
   def __init__(self):
     """Does nothing yet: `set_up` does, and can fail like any other call."""
-    self._began = time.monotonic()
+    self._making_since: float | None = None
     self._environments: structs.Environments | None = None
     self._actor: actor.Actor | None = None
     self._store = params.ParamStore()
@@ -95,7 +95,9 @@ class RolloutWorker:
       ValueError: the environments are not those that the learner knows.
     """
     task = order.make_task(order.settings)
+    self._making_since = time.monotonic()
     environments = self._environments = task.build(order.request)
+    self._making_since = None
     batches.common_spec(
       [order.spec, environments.spec],
       ['the learner', environments.level_names[0]],
@@ -138,11 +140,16 @@ class RolloutWorker:
     return report, unroll
 
   def beat(self) -> tuple[str, float]:
-    """The present stage and its age in seconds; from any thread."""
+    """The present stage and its age in seconds; from any thread.
+
+    The stage is `env` while environments are made, reset and stepped.
+    """
+    now = time.monotonic()
     if self._actor is None:
-      return 'set_up', time.monotonic() - self._began
+      since = self._making_since
+      return ('', 0.0) if since is None else ('env', now - since)
     timers = self._actor.timers
-    return timers.current, time.monotonic() - timers.last_beat
+    return timers.current, now - timers.last_beat
 
   def close(self) -> None:
     """Ends the environments; from any thread."""

@@ -36,7 +36,7 @@ from scalable_agent.runtime import (
 )
 
 _POLL_SECS = 0.5
-_BEAT_SECS = 10.0
+_BEAT_SECS = 30.0
 
 MakeTask = Callable[[config.Config], tasks.Task]
 
@@ -210,8 +210,8 @@ class Seat:
   def _silence_left(self, worker) -> float:
     """How long the worker may still be silent; raises if it is too long."""
     limit = self._timeout_secs
-    stage, age = worker.beat(min(limit, _BEAT_SECS))
-    if stage in ('env', 'set_up') and age > limit:
+    stage, age = worker.beat(_BEAT_SECS)
+    if stage == 'env' and age > limit:
       raise TimeoutError(
         f'its environments ({self._row.levels}) have not answered for '
         f'{age:.0f} s, more than env_timeout_secs={limit:g}.'
