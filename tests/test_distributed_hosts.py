@@ -99,6 +99,7 @@ def running(host, log, *command, **more):
     'RAY_USAGE_STATS_ENABLED': '0',
     'RAY_AUTH_MODE': 'token',
     'RAY_AUTH_TOKEN': 'a-token-of-this-test-alone',
+    'RAY_worker_niceness': '0',
     'PYTHONPATH': str(ROOT),
     **more,
   }
