@@ -98,6 +98,7 @@ ONLY_IN = {
   'ale_py': ('scalable_agent/atari/',),
   'deepmind_lab': ('scalable_agent/dmlab30/environment.py',),
   'ray': (
+    'scripts/benchmarks/_transport.py',
     'scalable_agent/runtime/distributed.py',
     'scalable_agent/tuning/ray_tune.py',
   ),

@@ -18,6 +18,7 @@ TensorFlow is imported late: what is wrong with the settings is said at once.
 
 import os
 import sys
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ def _build(settings, saved):
   task = tasks.make_task(settings)
   spec = task.spec()
   devices.prepare()
-  run = _runtime(settings).make_run(settings, task, spec, saved)
+  run = runtime_for(settings).make_run(settings, task, spec, saved)
   logdir, env_frames = settings.run.logdir, _trained_frames(saved)
   writer = metrics.MultiWriter(
     [
@@ -108,8 +109,12 @@ def _build(settings, saved):
   return run, writer
 
 
-def _runtime(settings):
-  """The module that makes runs of the kind that is asked for."""
+def runtime_for(settings: config.Config) -> types.ModuleType:
+  """The module that makes runs of the kind that is asked for.
+
+  Raises:
+    ValueError: it needs what is not installed.
+  """
   if settings.run.runtime == 'local':
     from scalable_agent.runtime import local
 

@@ -195,7 +195,7 @@ class Stages:
     from scalable_agent import inference, params
 
     with tf.device(self.inference_device):
-      agent = self._agent()
+      agent = self.make_agent()
       store = params.ParamStore()
       store.publish(0, [v.numpy() for v in agent.trainable_variables])
       num_envs = self.settings.actor.envs_per_actor
@@ -208,7 +208,7 @@ class Stages:
     strategy = self._placement().strategy
     with strategy.scope():
       return learner.Learner(
-        self._agent(),
+        self.make_agent(),
         self.settings.learner,
         self.spec.frames_per_step,
         strategy,
@@ -242,7 +242,8 @@ class Stages:
     num_steps = num_calls * steps_per_call
     return Cost(num_steps / secs, cpu_secs / num_steps)
 
-  def _agent(self):
+  def make_agent(self) -> Any:
+    """A network with fresh weights."""
     from scalable_agent.nets import agent as agent_lib
 
     return agent_lib.Agent(

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from absl import flags
 
 from benchmarks import _stages
@@ -43,7 +44,10 @@ class Training(NamedTuple):
   num_cores_used: processor time over wall clock.
   peak_mb: most memory that the process ever held: at the end of the run.
   growth_mb: by how much that rose after the warm-up.
+  lag: mean policy lag, in updates.
   rates: of the whole run, see `interval_metrics`.
+  steady: all metrics, as means over the reports after the warm-up; empty if
+    there were none.
   """
 
   steps_per_sec: float
@@ -51,7 +55,9 @@ class Training(NamedTuple):
   num_cores_used: float
   peak_mb: float
   growth_mb: float
+  lag: float
   rates: dict[str, float]
+  steady: dict[str, float]
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -78,6 +84,7 @@ class _Watch(metrics.NullWriter):
 
   def __init__(self, warm_up_secs: float, train_secs: float):
     self.notes: list[Note] = []
+    self.lags: list[float] = []
     self.end_run: Callable[[], None]
     self._warm_up_secs = warm_up_secs
     self._train_secs = train_secs
@@ -91,24 +98,46 @@ class _Watch(metrics.NullWriter):
     if self._start is not None and now - self._start >= self._warm_up_secs:
       note = Note(now, env_frames, time.process_time(), _peak_mb())
       self.notes.append(note)
+      self.lags.append(metrics['policy_lag_mean'])
       if now - self.notes[0].time_secs >= self._train_secs:
         self.end_run()
+
+
+class _Reports(metrics.NullWriter):
+  """Keeps what is reported while `watch` takes notes."""
+
+  def __init__(self, watch: _Watch):
+    self._watch = watch
+    self._rows: list[dict[str, float]] = []
+
+  def write(self, env_frames: int, metrics_: metrics.Metrics) -> None:
+    """Called every `summary_secs`."""
+    if self._watch.notes:
+      self._rows.append(metrics.scalars(metrics_))
+
+  def means(self) -> dict[str, float]:
+    """Without the first report, which began before."""
+    rows = self._rows[1:]
+    names = set.intersection(*map(set, rows)) if rows else ()
+    return {n: float(np.mean([row[n] for row in rows])) for n in names}
 
 
 def train(
   stages: _stages.Stages, train_secs: float, warm_up_secs: float
 ) -> Training:
   """Trains with the settings of `stages`."""
-  from scalable_agent.runtime import local
+  from scalable_agent.runtime import training
 
   watch = _Watch(warm_up_secs, train_secs)
   with tempfile.TemporaryDirectory() as logdir:
     settings = stages.replace(
       'run', logdir=logdir, checkpoint_secs=1e9
     ).settings
-    run = local.make_run(settings, stages.task, stages.spec)
+    runtime = training.runtime_for(settings)
+    run = runtime.make_run(settings, stages.task, stages.spec)
     watch.end_run = run.stop
-    outcome = run.run(metrics.NullWriter(), watch)
+    reports = _Reports(watch)
+    outcome = run.run(reports, watch)
   if len(watch.notes) < 2 or watch.notes[0].env_frames == outcome.env_frames:
     raise ValueError(
       'training was too short to be measured; raise --train_secs or '
@@ -125,7 +154,9 @@ def train(
     num_cores_used=cpu_secs / secs,
     peak_mb=last.peak_mb,
     growth_mb=growth_mb,
+    lag=float(np.mean(watch.lags)),
     rates=outcome.rates,
+    steady=reports.means(),
   )
 
 
