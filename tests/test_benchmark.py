@@ -119,6 +119,25 @@ def test_scaling_prints_a_line_for_each_width(command_line, capsys):
     assert line['queue_arrivals_per_sec'] > 0
 
 
+@pytest.mark.slow
+def test_distributed_measures_transport_training_and_clusters(
+  command_line, capsys
+):
+  pytest.importorskip('ray')
+  few = ['--workers=1', '--simulated_workers=10,100']
+  command_line('distributed', *SMOKE, *SMOKE_TRAINING, '--torso=mlp', *few)
+
+  lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+  kinds = [line['benchmark'].partition(': ')[2] for line in lines]
+  cluster = 'simulated cluster'
+  assert kinds == ['weights', 'unroll', '', cluster, cluster]
+  assert lines[0]['all_have_it_ms'] > 0
+  assert lines[2]['ray_over_local'] > 0
+  # The stages were timed in this very run.
+  assert 0.5 < lines[2]['simulated_ratio'] < 2
+  assert [line['num_actors'] for line in lines[3:]] == [10, 100]
+
+
 def test_profile_names_operations(command_line, capsys):
   command_line('profile', *SMOKE, '--torso=mlp')
 
