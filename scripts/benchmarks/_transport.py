@@ -46,35 +46,49 @@ def measure(
 
   receivers = [Receiver.remote() for _ in range(max(num_receivers))]
   ray.get([r.take.remote(weights[:1]) for r in receivers])
-  nbytes = sum(w.nbytes for w in weights)
   for number in num_receivers:
-    puts, gets = [], []
-    for _ in range(rounds):
-      start = time.perf_counter()
-      reference = ray.put(list(weights))
-      put = time.perf_counter()
-      ray.get([r.take.remote(reference) for r in receivers[:number]])
-      puts.append(put - start)
-      gets.append(time.perf_counter() - put)
-    yield {
-      'benchmark': 'distributed: weights',
-      'receivers': number,
-      'weights_mb': round(nbytes / 1e6, 3),
-      'put_ms': round(1e3 * float(np.median(puts)), 2),
-      'all_have_it_ms': round(1e3 * float(np.median(gets)), 2),
-    }
-  trips, cpu = [], time.process_time()
+    yield _broadcast(receivers[:number], weights, rounds)
+  yield _fetch(receivers[0], unroll_bytes, rounds)
+  for receiver in receivers:
+    ray.kill(receiver)
+
+
+def _broadcast(receivers, weights, rounds):
+  """One put, and as many gets as receivers."""
+  import ray
+
+  puts, gets = [], []
   for _ in range(rounds):
     start = time.perf_counter()
-    int(ray.get(receivers[0].give.remote(unroll_bytes))[-1])
+    reference = ray.put(list(weights))
+    put = time.perf_counter()
+    ray.get([r.take.remote(reference) for r in receivers])
+    puts.append(put - start)
+    gets.append(time.perf_counter() - put)
+  return {
+    'benchmark': 'distributed: weights',
+    'receivers': len(receivers),
+    'weights_mb': round(sum(w.nbytes for w in weights) / 1e6, 3),
+    'put_ms': round(1e3 * float(np.median(puts)), 2),
+    'all_have_it_ms': round(1e3 * float(np.median(gets)), 2),
+  }
+
+
+def _fetch(receiver, unroll_bytes, rounds):
+  """An unroll is asked for, made at once, and brought here."""
+  import ray
+
+  trips, cpu_secs = [], time.process_time()
+  for _ in range(rounds):
+    start = time.perf_counter()
+    int(ray.get(receiver.give.remote(unroll_bytes))[-1])
     trips.append(time.perf_counter() - start)
+  cpu_secs = time.process_time() - cpu_secs
   trip = float(np.median(trips))
-  yield {
+  return {
     'benchmark': 'distributed: unroll',
     'unroll_mb': round(unroll_bytes / 1e6, 3),
     'round_trip_ms': round(1e3 * trip, 2),
     'mb_per_sec': round(unroll_bytes / trip / 1e6, 1),
-    'driver_core_ms': round(1e3 * (time.process_time() - cpu) / rounds, 2),
+    'driver_core_ms': round(1e3 * cpu_secs / rounds, 2),
   }
-  for receiver in receivers:
-    ray.kill(receiver)
