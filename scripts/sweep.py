@@ -119,7 +119,7 @@ config_flags.define()
 
 
 def main(settings: config_lib.Config) -> int:
-  """Trains all; returns 1 if a trial failed."""
+  """Trains all; returns 1 if a trial is not done."""
   values, folder = flags.FLAGS, settings.run.logdir
   base = _base_flags(settings)
   try:
@@ -150,7 +150,10 @@ def main(settings: config_lib.Config) -> int:
   found = sweep.rows(paths, errors, total, values.window)
   print('\n'.join(sweep.lines(found)))
   print(f'Wrote {sweep.write_table(folder, found)}.')
-  return 1 if errors else 0
+  if all(row.status == 'done' for row in found):
+    return 0
+  print('Not all trials are done; the same command goes on with them.')
+  return 1
 
 
 def _import_ray_tune():
