@@ -22,7 +22,7 @@ import numpy as np
 
 from scalable_agent.reports import curves, published, scores, sweeps
 
-# Okabe and Ito's colours, told apart by the colour-blind; black comes last.
+# Okabe and Ito's colours, told apart by the colour-blind, and three more.
 _COLORS = (
   '#0072B2',
   '#D55E00',
@@ -31,6 +31,9 @@ _COLORS = (
   '#E69F00',
   '#56B4E9',
   '#000000',
+  '#882255',
+  '#888888',
+  '#999933',
 )
 _MAX_LEGEND = 12
 _PANEL = (4.2, 2.9)
