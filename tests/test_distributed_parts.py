@@ -254,6 +254,18 @@ def test_silent_environments_are_a_failure_that_names_level_and_age():
   assert '(scripted) have not answered for 3 s' in str(played.error)
 
 
+def test_a_worker_that_answers_nothing_is_lost(monkeypatch):
+  def beat(self, timeout_secs):
+    raise seats.LostError('it does not answer')
+
+  monkeypatch.setattr(ScriptedWorker, 'beat', beat)
+  played = Played(['play', 'silent'], actor={'env_timeout_secs': 0.05})
+  while len(played.of('set_up')) < 2:
+    played.queue.get()
+  played.end()
+  assert (played.row.losses, played.row.restarts) == (1, 0)
+
+
 def test_losses_are_capped_within_an_hour():
   clock = [0.0]
   replaced = replacements.Replacements('abort', 0, 2, now=lambda: clock[0])

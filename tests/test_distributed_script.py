@@ -126,7 +126,7 @@ def test_nothing_is_left_behind_and_a_killed_run_goes_on(tmp_path, temporary):
       lambda: (
         process.poll() is not None or list(tmp_path.glob('checkpoint-*.npz'))
       ),
-      120,
+      240,
     )
     assert process.poll() is None, process.communicate()
     pids = descendants(process.pid)
@@ -151,7 +151,7 @@ def test_nothing_is_left_behind_and_a_killed_run_goes_on(tmp_path, temporary):
         process.poll() is not None
         or set(tmp_path.glob('checkpoint-*.npz')) - before
       ),
-      120,
+      240,
     )
     assert process.poll() is None, process.communicate()
     pids = descendants(process.pid)
@@ -166,6 +166,34 @@ def test_nothing_is_left_behind_and_a_killed_run_goes_on(tmp_path, temporary):
   finally:
     process.kill()
     process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
+def test_the_head_dies(tmp_path, temporary):
+  process = start(tmp_path, temporary)
+  try:
+    wait_for(
+      lambda: (
+        process.poll() is not None or list(tmp_path.glob('checkpoint-*.npz'))
+      ),
+      240,
+    )
+    assert process.poll() is None, process.communicate()
+    pids = descendants(process.pid)
+    waited_for = pids - agents(pids)
+    for pid in pids:
+      command = pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+      if command.split('\0')[0].endswith(('/raylet', '/gcs_server')):
+        os.kill(pid, signal.SIGKILL)
+    # Ray ends the process that is connected to it.
+    code, _, _ = finish(process, 120)
+    assert code not in (0, 130)
+    wait_for(all_gone(waited_for), 30)
+  finally:
+    process.kill()
+    process.communicate()
+  assert list(tmp_path.glob('checkpoint-*.npz'))
 
 
 def test_a_wrong_address_is_one_sentence_and_leaves_nothing(tmp_path):
