@@ -54,9 +54,9 @@ def test_taking_in_one_unroll_after_another_may_be_the_bottleneck():
 
 @pytest.mark.parametrize('num_cores', [1, 2])
 def test_on_shared_cores_the_work_of_all_adds_up(num_cores):
-  times = Times(play=0.1, travel=0.0, take=0.002, update=0.05, **STEADY)
+  times = Times(play=0.1, travel=0.01, take=0.002, update=0.05, **STEADY)
   setup = Setup(8, 2, shared_cores=num_cores, update_threads=num_cores)
-  per_unroll = 0.1 + 0.002 + 0.05 / 2
+  per_unroll = 0.1 + 0.01 + 0.002 + 0.05 / 2
   rate = simulate(setup, times).unrolls_per_sec
   assert rate == pytest.approx(num_cores / per_unroll, rel=0.05)
 

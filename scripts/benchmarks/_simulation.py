@@ -196,7 +196,18 @@ class _Simulation:
     )
 
   def _send(self, version):
-    self._clock.after(self._times.travel / 2, lambda: self._arrive(version))
+    self._travel(lambda: self._arrive(version))
+
+  def _travel(self, action):
+    """Half of the way there and back.
+
+    On one machine it is Ray's processes that take the time, on its cores.
+    """
+    secs = self._times.travel / 2
+    if self._setup.shared_cores:
+      self._worker_cores.run(secs, action)
+    else:
+      self._clock.after(secs, action)
 
   def _arrive(self, version):
     self._arrived.append(version)
@@ -212,7 +223,7 @@ class _Simulation:
   def _taken(self):
     self._taking = False
     self._queue.append(self._arrived.popleft())
-    self._clock.after(self._times.travel / 2, self._play)
+    self._travel(self._play)
     self._update()
     self._take()
 
