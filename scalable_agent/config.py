@@ -25,11 +25,12 @@ from scalable_agent import distributed_config, options, task_config
 REWARD_CLIPPINGS = ('abs_one', 'soft_asymmetric', 'none')
 TORSOS = ('auto', 'deep', 'shallow', 'nature', 'mlp')
 CORES = ('auto', 'lstm', 'none')
+CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 INFERENCES = ('auto', 'direct', 'batched')
 BACKENDS = ('auto', 'vector', 'process', 'serial')
 PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
 DEVICES = ('auto', 'cpu', 'gpu', 'tpu')
-RUNTIMES = ('local', 'ray')
+RUNTIMES = ('local', 'ray', 'sync')
 
 option = options.option
 TaskConfig = task_config.TaskConfig
@@ -75,6 +76,12 @@ class ActorConfig(options.Validated):
   env_timeout_secs: float = option(
     600.0, 'An environment silent for so long has failed.', unit='seconds'
   )
+  policy_lag: int = option(
+    0,
+    'Actors see the weights of so many updates ago: an artificial lag, to '
+    'study corrections. It adds to the lag that there is anyway.',
+    unit='updates',
+  )
   queue_capacity: int = option(
     1,
     'Unrolls of an actor that wait for the learner. Larger helps bursty '
@@ -85,7 +92,7 @@ class ActorConfig(options.Validated):
   def _check(self):
     self._at_least(1, 'num_actors', 'envs_per_actor', 'env_threads')
     self._at_least(1, 'queue_capacity')
-    self._at_least(0, 'max_restarts')
+    self._at_least(0, 'max_restarts', 'policy_lag')
     if not self.env_timeout_secs > 0:
       raise ValueError(
         f'env_timeout_secs is {self.env_timeout_secs}; it must be above 0.'
@@ -165,6 +172,20 @@ class LearnerConfig(options.Validated):
     'Clip the global norm of the gradients. None: off, as the original; the '
     "paper's Atari runs use 40.",
   )
+  replay_fraction: float = option(
+    0.0,
+    'Share of each batch that is drawn from a replay buffer; the ablation of '
+    'the paper has 0.5. Replayed unrolls count no frames.',
+  )
+  replay_capacity: int = option(
+    10_000, 'Columns that the replay buffer keeps.', unit='unrolls'
+  )
+  correction: str = option(
+    'vtrace',
+    'What is done about data of an older policy: V-trace, an importance weight '
+    'on the policy gradient alone, log(pi + 1e-6) in it, or nothing.',
+    choices=CORRECTIONS,
+  )
   clip_rho_threshold: float = option(1.0, "V-trace's rho bar.")
   clip_pg_rho_threshold: float = option(
     1.0, 'Clip of rho in the policy gradient.'
@@ -178,12 +199,26 @@ class LearnerConfig(options.Validated):
     choices=('abort', 'skip'),
   )
 
+  @property
+  def num_fresh(self) -> int:
+    """Columns of a batch that come from actors; the others are replayed."""
+    return self.batch_size - round(self.batch_size * self.replay_fraction)
+
   def _check(self):
     self._at_least(1, 'batch_size', 'updates_per_batch', 'unroll_length')
     self._at_least(1, 'total_environment_frames')
     self._at_least(0, 'entropy_cost', 'baseline_cost', 'learning_rate')
     self._at_least(0, 'momentum', 'epsilon', 'clip_rho_threshold')
     self._at_least(0, 'clip_pg_rho_threshold', 'clip_c_threshold')
+    self._at_least(1, 'replay_capacity')
+    if not 0 <= self.replay_fraction < 1 or (
+      self.replay_fraction and not 0 < self.num_fresh < self.batch_size
+    ):
+      raise ValueError(
+        f'replay_fraction is {self.replay_fraction}, of batches of '
+        f'{self.batch_size}; it must be 0, or leave at least one column to '
+        'replay and one to fresh unrolls.'
+      )
     if not 0 <= self.lambda_ <= 1:
       raise ValueError(f'lambda_ is {self.lambda_}; it must be in [0, 1].')
     if not 0 <= self.discounting <= 1 or not 0 <= self.decay <= 1:
@@ -211,8 +246,15 @@ class RunConfig(options.Validated):
   runtime: str = option(
     'local',
     "Local: actors are threads of the learner's process. Ray: processes on the "
-    'machines of a Ray cluster.',
+    'machines of a Ray cluster. Sync: threads, and acting waits for every '
+    "update (batched A2C, the paper's comparator).",
     choices=RUNTIMES,
+  )
+  sync_every: str = option(
+    'step',
+    'With --runtime=sync: all environments wait for the slowest at every step, '
+    'or only at the end of every unroll (trajectory).',
+    choices=('step', 'trajectory'),
   )
   learner_device: str = option(
     'auto', 'Where the learner computes.', choices=DEVICES

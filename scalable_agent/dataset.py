@@ -14,6 +14,7 @@
 """From the queue of unrolls to batches on the learner's device."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -47,15 +48,8 @@ def join_columns(
 
 def concatenate(unrolls: list[structs.Unroll]) -> structs.Unroll:
   """One unroll with the columns of all."""
-  return structs.Unroll(
-    *[
-      tree.map_structure(
-        lambda *xs, axis=axis: np.concatenate(xs, axis), *parts
-      )
-      for axis, parts in zip(
-        _COLUMN_AXES, zip(*unrolls, strict=True), strict=True
-      )
-    ]
+  return map_columns(
+    lambda x, axis, *xs: np.concatenate((x, *xs), axis), *unrolls
   )
 
 
@@ -66,12 +60,21 @@ def slice_columns(
   if start == 0 and stop == len(unroll.level):
     return unroll
   columns = slice(start, stop)
+  return map_columns(
+    lambda x, axis: x[(slice(None),) * axis + (columns,)], unroll
+  )
+
+
+def map_columns(
+  function: Callable[..., Any], unroll: structs.Unroll, *more: structs.Unroll
+) -> structs.Unroll:
+  """`function(x, axis, *others)` of each array, `axis` that of its columns."""
   return structs.Unroll(
     *[
       tree.map_structure(
-        lambda x, axis=axis: x[(slice(None),) * axis + (columns,)], part
+        lambda x, *xs, axis=axis: function(x, axis, *xs), *parts
       )
-      for axis, part in zip(_COLUMN_AXES, unroll, strict=True)
+      for axis, *parts in zip(_COLUMN_AXES, unroll, *more, strict=True)
     ]
   )
 
@@ -93,6 +96,8 @@ def make_dataset(
   on_unroll: Callable[[structs.Unroll], None],
   example: structs.Unroll,
   device: str | None = None,
+  num_fresh: int | None = None,
+  complete: Callable[[structs.Unroll], structs.Unroll] | None = None,
 ) -> tf.data.Dataset:
   """Batches of `[T + 1, B, ...]` until the queue is closed.
 
@@ -104,6 +109,8 @@ def make_dataset(
     example: an unroll of any width; it gives structure, shapes and dtypes.
     device: one batch is copied ahead to this device; None: one waits on the
       host.
+    num_fresh: columns of a batch that come from the queue; None: all.
+    complete: makes batches of B columns of them; None: they are batches.
   """
 
   def unrolls():
@@ -116,8 +123,8 @@ def make_dataset(
       yield unroll
 
   def flat_batches():
-    for batch in join_columns(unrolls(), batch_size):
-      yield tuple(tree.flatten(batch))
+    for batch in join_columns(unrolls(), num_fresh or batch_size):
+      yield tuple(tree.flatten(complete(batch) if complete else batch))
 
   dataset = tf.data.Dataset.from_generator(
     flat_batches,
@@ -142,12 +149,7 @@ def batch_signature(example: structs.Unroll, batch_size: int) -> structs.Unroll:
     is_text = x.dtype.kind in 'OSU'
     return tf.TensorSpec(shape, tf.string if is_text else x.dtype)
 
-  return structs.Unroll(
-    *[
-      tree.map_structure(lambda x, axis=axis: to_spec(x, axis), part)
-      for axis, part in zip(_COLUMN_AXES, example, strict=True)
-    ]
-  )
+  return map_columns(to_spec, example)
 
 
 def example_unroll(

@@ -22,7 +22,7 @@ import numpy as np
 from scalable_agent import queues, timing
 
 # An interval's maximum is reported for these, the mean for all others.
-_MAXIMA = ('rho_max', 'policy_lag_max')
+_MAXIMA = ('rho_max', 'policy_lag_max', 'replay_age_max')
 
 
 class Totals(NamedTuple):
@@ -64,7 +64,11 @@ class IntervalMetrics:
     self._start = self._since = self._totals(env_frames)
 
   def add_update(
-    self, metrics: Mapping[str, Any], versions: np.ndarray, version: int
+    self,
+    metrics: Mapping[str, Any],
+    versions: np.ndarray,
+    version: int,
+    num_fresh: int | None = None,
   ) -> None:
     """Takes in one update.
 
@@ -72,11 +76,15 @@ class IntervalMetrics:
       metrics: what `Learner.update` gave.
       versions: `[B]` version at the start of each column's unroll.
       version: the learner's version when it used them.
+      num_fresh: columns in front that are not replayed; None: all.
     """
-    lags = version - versions
+    lags, ages = np.split(version - versions, [num_fresh or len(versions)])
     values = {k: float(v) for k, v in metrics.items() if k != 'log_rhos'}
     values['policy_lag_mean'] = float(lags.mean())
     values['policy_lag_max'] = float(lags.max())
+    if ages.size:
+      values['replay_age_mean'] = float(ages.mean())
+      values['replay_age_max'] = float(ages.max())
     self._updates.append(values)
     self._log_rhos.append(np.asarray(metrics['log_rhos']).ravel())
 

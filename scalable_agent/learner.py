@@ -23,11 +23,11 @@ import tree
 from scalable_agent import (
   checkpoint,
   config,
+  corrections,
   loss_scale,
   losses,
   optimizers,
   structs,
-  vtrace_tf,
 )
 from scalable_agent.nets import agent as agent_lib
 
@@ -85,7 +85,7 @@ class Learner:
       if agent.compute_dtype == 'float16':
         self._loss_scale = loss_scale.DynamicLossScale()
     self.frames_per_batch = (
-      learner_config.batch_size
+      learner_config.num_fresh
       * learner_config.unroll_length
       * frames_per_step
       * self._strategy.num_replicas_in_sync
@@ -203,7 +203,8 @@ class Learner:
     net = tree.map_structure(lambda x: x[:-1], net)
     target = self.agent.distribution(net.policy_logits)
     ended = env.done & ~env.truncated
-    returns = vtrace_tf.from_distributions(
+    returns = corrections.from_distributions(
+      settings.correction,
       self.agent.distribution(agent.policy_logits),
       target,
       agent.action,
@@ -219,7 +220,10 @@ class Learner:
       truncation_values=truncation_values,
     )
     policy = losses.policy_gradient_loss(
-      target, agent.action, returns.pg_advantages
+      target,
+      agent.action,
+      returns.pg_advantages,
+      corrections.policy_gradient_epsilon(settings.correction),
     )
     baseline = losses.compute_baseline_loss(returns.vs - net.baseline)
     entropy = losses.entropy_loss(target)

@@ -24,9 +24,11 @@ others take TensorFlow Probability distributions, for any action space. The
 arithmetic is float32 whatever comes in.
 """
 
+import math
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from scalable_agent import shapes
 from scalable_agent.config import REWARD_CLIPPINGS
@@ -50,7 +52,7 @@ def compute_policy_gradient_loss(
 
 
 def policy_gradient_loss(
-  distribution: Any, actions: Any, advantages: Any
+  distribution: Any, actions: Any, advantages: Any, epsilon: float = 0.0
 ) -> tf.Tensor:
   """Policy-gradient loss of a policy of any kind.
 
@@ -58,11 +60,16 @@ def policy_gradient_loss(
     distribution: TensorFlow Probability distribution of batch shape `[T, B]`.
     actions: `[T, B, *event]`.
     advantages: `[T, B]`, taken as constants.
+    epsilon: added to the probabilities (densities) of the actions, which keeps
+      their logarithm from running away.
 
   Returns:
-    Scalar float32, `-sum(advantages * log pi(actions))`.
+    Scalar float32, `-sum(advantages * log(pi(actions) + epsilon))`.
   """
   log_probs = shapes.log_probs(distribution, actions, 'distribution')
+  if epsilon:
+    log_epsilon = tf.fill(tf.shape(log_probs), math.log(epsilon))
+    log_probs = tfp.math.log_add_exp(log_probs, log_epsilon)
   return _weighted_sum(-log_probs, advantages)
 
 

@@ -39,7 +39,7 @@ import tensorflow as tf
 
 from scalable_agent import recurrence, shapes
 
-_MAX_LOG_RHO = 20.0
+MAX_LOG_RHO = 20.0
 
 # What one policy has once, however many value estimates there are.
 _OF_THE_POLICY = ('log_rhos', 'discounts', 'truncations')
@@ -251,7 +251,7 @@ def from_importance_weights(
       truncations=truncations,
       truncation_values=truncation_values,
     )
-    rhos = tf.exp(tf.minimum(steps.log_rhos, _MAX_LOG_RHO))
+    rhos = tf.exp(tf.minimum(steps.log_rhos, MAX_LOG_RHO))
     cs = _clipped(rhos, clip_c_threshold, 'clip_c_threshold')
     cs *= _scalar(lambda_, 'lambda_')
     clipped_rhos = _clipped(rhos, clip_rho_threshold, 'clip_rho_threshold')

@@ -137,8 +137,9 @@ class LearnerLoop:
     with self.timers('publish'):
       self._store.publish(self._learner.num_updates, self._learner.weights())
     versions = batch.version.numpy()
-    self.last_lag = float(version_used - versions.mean())
-    intervals.add_update(values, versions, version_used)
+    num_fresh = self._settings.learner.num_fresh
+    self.last_lag = float(version_used - versions[:num_fresh].mean())
+    intervals.add_update(values, versions, version_used, num_fresh)
 
   def _save_and_go_on(self):
     """A full disk must not end a run that may yet find room."""

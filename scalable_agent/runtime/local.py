@@ -35,10 +35,11 @@ def make_run(
 
 def make_actors(parts: actor_groups.Parts) -> actor_threads.ActorThreads:
   """Actor threads, with policies of their own or a shared one."""
-  return actor_threads.ActorThreads(parts, _make_policies(parts))
+  return actor_threads.ActorThreads(parts, make_policies(parts))
 
 
-def _make_policies(parts) -> list[structs.Policy]:
+def make_policies(parts: actor_groups.Parts) -> list[structs.Policy]:
+  """A policy for each actor, as `--inference` says."""
   settings = parts.settings.actor
   kind = settings.inference
   if kind == 'auto':

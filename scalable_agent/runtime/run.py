@@ -14,7 +14,8 @@
 """A training run: a group of actors, a learner thread, a main thread watching.
 
 Who acts is the only thing that tells the runtimes apart: threads of this
-process (`local`), or processes on many machines (`distributed`).
+process (`local`), the same waiting for every update (`synchronous`), or
+processes on many machines (`distributed`).
 
 A run ends in one order, whatever the reason: stop flag, queue closed, actors
 leave, environments closed, threads joined, last checkpoint, first failure
@@ -27,6 +28,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from absl import logging
 
 from scalable_agent import (
@@ -39,6 +41,7 @@ from scalable_agent import (
   metrics,
   params,
   queues,
+  replay,
   structs,
   tasks,
 )
@@ -115,7 +118,8 @@ class Run:
       self._episodes.load_state(saved.counters['episodes'])
       self._start = saved.counters['num_starts']
     self._saved_updates = None if saved is None else self._learner.num_updates
-    store = params.ParamStore()
+    self.replay_buffer = self._make_replay_buffer()
+    store = params.ParamStore(settings.actor.policy_lag)
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
     self._workers = workers.Workers()
     self._asked_to_stop = threading.Event()
@@ -196,18 +200,36 @@ class Run:
       seed=self._settings.run.seed,
     )
 
+  def _example_unroll(self):
+    return dataset.example_unroll(
+      self._learner.agent, self._spec, self._settings.learner.unroll_length
+    )
+
+  def _make_replay_buffer(self):
+    settings = self._settings.learner
+    num_sampled = settings.batch_size - settings.num_fresh
+    if not num_sampled:
+      return None
+    entropy = np.random.SeedSequence((self._settings.run.seed, self._start, 2))
+    return replay.ReplayBuffer(
+      self._example_unroll(),
+      settings.replay_capacity,
+      num_sampled,
+      int(entropy.generate_state(1)[0]),
+    )
+
   def _learn(self):
     """The learner's thread."""
     try:
-      example = dataset.example_unroll(
-        self._learner.agent, self._spec, self._settings.learner.unroll_length
-      )
+      replay_buffer = self.replay_buffer
       batches = dataset.make_dataset(
         self._queue,
         self._settings.learner.batch_size,
         self._episodes.observe,
-        example,
+        self._example_unroll(),
         self._placement.learner_device,
+        self._settings.learner.num_fresh,
+        replay_buffer and replay_buffer.complete,
       )
       self._loop.run(batches, self._intervals, self._frame_counts)
     finally:

@@ -78,6 +78,8 @@ def train(
     raise SettingsError(str(error)) from error
   if saved is not None:
     print(f'Resumed at frame {env_frames:,} from {saved.path}.')
+  if run.replay_buffer is not None:
+    print(run.replay_buffer)
   run_record.record_start(logdir, settings, command or sys.argv, env_frames)
   progress = console.ConsoleWriter(settings.learner.total_environment_frames)
   try:
@@ -119,6 +121,10 @@ def runtime_for(settings: config.Config) -> types.ModuleType:
     from scalable_agent.runtime import local
 
     return local
+  if settings.run.runtime == 'sync':
+    from scalable_agent.runtime import synchronous
+
+    return synchronous
   ray_settings.prepare(settings.distributed)
   try:
     from scalable_agent.runtime import distributed
