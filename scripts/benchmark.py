@@ -20,10 +20,7 @@
 --compare, and for the part `all`, a table of everything follows.
 """
 
-import importlib
 import json
-import pkgutil
-import sys
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -37,36 +34,13 @@ from scalable_agent.runtime import devices
 
 def parts() -> list[str]:
   """Names of what can be measured: the modules of `benchmarks`."""
-  modules = pkgutil.iter_modules(benchmarks.__path__)
-  return [m.name for m in modules if not m.name.startswith('_')]
+  return config_flags.parts(benchmarks)
 
 
 def parse(argv: Sequence[str]) -> ModuleType:
   """The part that the command line names, its flags defined and parsed."""
-  name = argv[1] if len(argv) > 1 else ''
-  if name.lstrip('-') in ('help', 'helpshort', 'helpfull'):
-    print(f'{__doc__}\nPARTs: {", ".join(parts())}')
-    sys.exit(0)
-  if name not in parts():
-    config_flags.fail(
-      f'{name!r} is no part; choose one of {", ".join(parts())}.'
-    )
-  part = importlib.import_module(f'benchmarks.{name}')
-  part.define_flags(flags.FLAGS)
   _define_flags(flags.FLAGS)
-  # Those of modules that parts share, too.
-  for module in [
-    m for n, m in sys.modules.items() if n.startswith('benchmarks.')
-  ]:
-    flags.adopt_module_key_flags(module, flags.FLAGS)
-  # What absl prints for --help.
-  sys.modules['__main__'].__doc__ = part.__doc__
-  surplus = config_flags.parse([argv[0], *argv[2:]])[1:]
-  if surplus:
-    config_flags.fail(
-      f'{surplus[0]!r} is not a flag; flags look like --name=value.'
-    )
-  return part
+  return config_flags.parse_part(argv, benchmarks, __doc__)
 
 
 def _define_flags(flag_values: flags.FlagValues) -> None:

@@ -26,7 +26,9 @@ once. Mistakes are one sentence on stderr and exit code 2.
 """
 
 import dataclasses
+import importlib
 import os
+import pkgutil
 import sys
 import types
 import typing
@@ -222,6 +224,47 @@ def fail(message: str) -> NoReturn:
   program = os.path.basename(sys.argv[0])
   print(f'{program}: {" ".join(message.split())}', file=sys.stderr)
   sys.exit(2)
+
+
+def parts(package: types.ModuleType) -> list[str]:
+  """Names of the parts of a script: the modules of `package`."""
+  modules = pkgutil.iter_modules(package.__path__)
+  return [m.name for m in modules if not m.name.startswith('_')]
+
+
+def parse_part(
+  argv: Sequence[str], package: types.ModuleType, doc: str | None
+) -> types.ModuleType:
+  """Parses the command line of a script that consists of parts.
+
+  Args:
+    argv: program, name of the part, flags of the part.
+    package: its modules are the parts; each has `define_flags(flag_values)`.
+    doc: what the script says of itself.
+
+  Returns:
+    The part that is named, its flags defined and parsed.
+  """
+  name = argv[1] if len(argv) > 1 else ''
+  names = parts(package)
+  if name.lstrip('-') in ('help', 'helpshort', 'helpfull'):
+    print(f'{doc}\nPARTs: {", ".join(names)}')
+    sys.exit(0)
+  if name not in names:
+    fail(f'{name!r} is no part; choose one of {", ".join(names)}.')
+  part = importlib.import_module(f'{package.__name__}.{name}')
+  part.define_flags(flags.FLAGS)
+  # Those of modules that parts share, too.
+  for module in [
+    m for n, m in sys.modules.items() if n.startswith(f'{package.__name__}.')
+  ]:
+    flags.adopt_module_key_flags(module, flags.FLAGS)
+  # What absl prints for --help.
+  sys.modules['__main__'].__doc__ = part.__doc__
+  surplus = parse([argv[0], *argv[2:]])[1:]
+  if surplus:
+    fail(f'{surplus[0]!r} is not a flag; flags look like --name=value.')
+  return part
 
 
 def run(main: Callable[[config_lib.Config], int | None]) -> None:
