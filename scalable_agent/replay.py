@@ -71,7 +71,8 @@ class ReplayBuffer:
     """What a full buffer takes. Of texts only the references are counted."""
     return self._capacity * self._column_bytes
 
-  def __len__(self) -> int:
+  @property
+  def num_kept(self) -> int:
     """Columns inside."""
     return min(self._num_added, self._capacity)
 
@@ -109,7 +110,7 @@ class ReplayBuffer:
 
   def sample(self) -> structs.Unroll:
     """`num_sampled` columns, each drawn uniformly from all, independently."""
-    drawn = self._random.integers(len(self), size=self._num_sampled)
+    drawn = self._random.integers(self.num_kept, size=self._num_sampled)
     return dataset.map_columns(
       lambda columns, axis: np.moveaxis(columns[drawn], 0, axis), self._columns
     )

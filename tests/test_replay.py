@@ -90,7 +90,7 @@ def test_the_oldest_make_room(width):
   for start in range(0, 30, width):
     buffer.add(make_unroll(np.arange(start, start + width)))
   newest = start + width
-  assert len(buffer) == 5
+  assert buffer.num_kept == 5
   assert kept(buffer) == set(range(newest - 5, newest))
 
 
