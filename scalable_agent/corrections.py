@@ -43,11 +43,7 @@ def from_distributions(
   behaviour_distribution: Any,
   target_distribution: Any,
   actions: Any,
-  *,
-  clip_rho_threshold: Any = 1.0,
-  clip_pg_rho_threshold: Any = 1.0,
-  clip_c_threshold: Any = 1.0,
-  **steps_and_options: Any,
+  **options: Any,
 ) -> vtrace_tf.VTraceFromLogitsReturns:
   """Targets of the baseline and weights of the policy gradient.
 
@@ -66,13 +62,7 @@ def from_distributions(
     )
   if correction == 'vtrace':
     return vtrace_tf.from_distributions(
-      behaviour_distribution,
-      target_distribution,
-      actions,
-      clip_rho_threshold=clip_rho_threshold,
-      clip_pg_rho_threshold=clip_pg_rho_threshold,
-      clip_c_threshold=clip_c_threshold,
-      **steps_and_options,
+      behaviour_distribution, target_distribution, actions, **options
     )
   behaviour = shapes.log_probs(
     behaviour_distribution, actions, 'behaviour_distribution'
@@ -80,21 +70,24 @@ def from_distributions(
   target = shapes.log_probs(target_distribution, actions, 'target_distribution')
   log_rhos = target - behaviour
   # No rho to clip: thresholds below 1 would shrink what is meant to stay 1.
+  unclipped = dict.fromkeys(
+    ('clip_rho_threshold', 'clip_pg_rho_threshold', 'clip_c_threshold')
+  )
   vs, advantages = vtrace_tf.from_importance_weights(
-    tf.zeros_like(log_rhos),
-    clip_rho_threshold=None,
-    clip_pg_rho_threshold=None,
-    clip_c_threshold=None,
-    **steps_and_options,
+    tf.zeros_like(log_rhos), **{**options, **unclipped}
   )
   if correction == 'one_step':
-    rhos = tf.exp(tf.minimum(log_rhos, vtrace_tf.MAX_LOG_RHO))
-    if clip_pg_rho_threshold is not None:
-      rhos = tf.minimum(rhos, clip_pg_rho_threshold)
-    advantages *= tf.stop_gradient(rhos)
+    advantages *= _weights(log_rhos, options.get('clip_pg_rho_threshold', 1.0))
   return vtrace_tf.VTraceFromLogitsReturns(
     vs, advantages, log_rhos, behaviour, target
   )
+
+
+def _weights(log_rhos, threshold):
+  rhos = tf.exp(tf.minimum(log_rhos, vtrace_tf.MAX_LOG_RHO))
+  if threshold is not None:
+    rhos = tf.minimum(rhos, threshold)
+  return tf.stop_gradient(rhos)
 
 
 def policy_gradient_epsilon(correction: str) -> float:

@@ -138,6 +138,23 @@ def test_distributed_measures_transport_training_and_clusters(
   assert [line['num_actors'] for line in lines[3:]] == [10, 100]
 
 
+def test_sync_compares_three_runtimes_on_two_kinds_of_steps(
+  command_line, capsys
+):
+  arguments = ['--secs=0.1', '--unroll_length=5', '--step_ms=1']
+  command_line('sync', *arguments, *SMOKE_TRAINING)
+
+  lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+  assert [(line['steps'], line['runtime']) for line in lines] == [
+    (steps, runtime)
+    for steps in ('equal', 'uneven')
+    for runtime in ('local', 'sync step', 'sync trajectory')
+  ]
+  for line in lines:
+    assert line['frames_per_sec'] > 0
+    assert -1 <= line['mean_return'] <= 1
+
+
 def test_profile_names_operations(command_line, capsys):
   command_line('profile', *SMOKE, '--torso=mlp')
 

@@ -48,6 +48,7 @@ class Training(NamedTuple):
   rates: of the whole run, see `interval_metrics`.
   steady: all metrics, as means over the reports after the warm-up; empty if
     there were none.
+  mean_returns: of each level's last 100 episodes.
   """
 
   steps_per_sec: float
@@ -58,6 +59,7 @@ class Training(NamedTuple):
   lag: float
   rates: dict[str, float]
   steady: dict[str, float]
+  mean_returns: dict[str, float]
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -157,6 +159,7 @@ def train(
     lag=float(np.mean(watch.lags)),
     rates=outcome.rates,
     steady=reports.means(),
+    mean_returns=outcome.mean_returns,
   )
 
 
