@@ -31,7 +31,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from scalable_agent import shapes, vtrace_tf
+from scalable_agent import losses, shapes, vtrace_tf
 from scalable_agent.config import CORRECTIONS
 
 # The paper's value.
@@ -90,6 +90,12 @@ def _weights(log_rhos, threshold):
   return tf.stop_gradient(rhos)
 
 
-def policy_gradient_epsilon(correction: str) -> float:
-  """What is added to pi under the logarithm of the policy gradient's loss."""
-  return EPSILON if correction == 'epsilon' else 0.0
+def policy_gradient_loss(
+  correction: str, distribution: Any, actions: Any, advantages: Any
+) -> tf.Tensor:
+  """The policy-gradient loss of a correction; see the module's table.
+
+  The other arguments and the result are those of `losses.policy_gradient_loss`.
+  """
+  epsilon = EPSILON if correction == 'epsilon' else 0.0
+  return losses.policy_gradient_loss(distribution, actions, advantages, epsilon)

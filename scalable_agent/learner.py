@@ -202,13 +202,12 @@ class Learner:
     )
     net = tree.map_structure(lambda x: x[:-1], net)
     target = self.agent.distribution(net.policy_logits)
-    ended = env.done & ~env.truncated
     returns = corrections.from_distributions(
       settings.correction,
       self.agent.distribution(agent.policy_logits),
       target,
       agent.action,
-      discounts=tf.where(ended, 0.0, settings.discounting),
+      discounts=tf.where(env.done & ~env.truncated, 0.0, settings.discounting),
       rewards=losses.clip_rewards(env.reward, settings.reward_clipping),
       values=net.baseline,
       bootstrap_value=bootstrap_value,
@@ -219,11 +218,8 @@ class Learner:
       truncations=env.truncated,
       truncation_values=truncation_values,
     )
-    policy = losses.policy_gradient_loss(
-      target,
-      agent.action,
-      returns.pg_advantages,
-      corrections.policy_gradient_epsilon(settings.correction),
+    policy = corrections.policy_gradient_loss(
+      settings.correction, target, agent.action, returns.pg_advantages
     )
     baseline = losses.compute_baseline_loss(returns.vs - net.baseline)
     entropy = losses.entropy_loss(target)

@@ -188,8 +188,10 @@ def test_an_unknown_correction_is_refused():
 
 @pytest.mark.parametrize('correction', config.CORRECTIONS)
 def test_only_epsilon_has_an_epsilon(correction):
-  epsilon = corrections.policy_gradient_epsilon(correction)
-  assert epsilon == (1e-6 if correction == 'epsilon' else 0.0)
+  pi = tfd.Categorical(probs=[[[1e-6, 1 - 1e-6]]])
+  loss = corrections.policy_gradient_loss(correction, pi, [[0]], [[1.0]])
+  expected = -np.log(2e-6 if correction == 'epsilon' else 1e-6)
+  np.testing.assert_allclose(loss, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize('epsilon', [0.0, 1e-6, 0.1])

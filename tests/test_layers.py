@@ -78,7 +78,7 @@ NEIGHBOURS = {
   'atari': {'envs'},
   'config': {'distributed_config', 'options', 'task_config'},
   'console': {'files', 'metrics'},
-  'corrections': {'shapes', 'vtrace_tf'},
+  'corrections': {'losses', 'shapes', 'vtrace_tf'},
   'dataset': {'queues'},
   'distributed_config': {'options'},
   'dmlab30': {'envs'},

@@ -186,7 +186,7 @@ def _draw(world, rows, path):
   matplotlib.use('Agg')
   from matplotlib import pyplot
 
-  figure, axes = pyplot.subplots(figsize=(6, 4), layout='constrained')
+  figure, axes = pyplot.subplots(figsize=(7, 4), layout='constrained')
   finite = [row for row in rows if np.isfinite(row[0])]
   line = np.geomspace(finite[0][0] / 2, 2 * finite[-1][0], 200)
   curves = np.array([closed_form(world, rho_bar) for rho_bar in line])
@@ -204,5 +204,5 @@ def _draw(world, rows, path):
   axes.set_xlabel('rho bar')
   axes.set_ylabel('value')
   axes.grid(alpha=0.3)
-  axes.legend()
+  figure.legend(loc='outside right upper', fontsize='small')
   figure.savefig(path, dpi=120)
