@@ -29,6 +29,7 @@ CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 INFERENCES = ('auto', 'direct', 'batched')
 BACKENDS = ('auto', 'vector', 'process', 'serial')
 PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
+ENCODINGS = distributed_config.ENCODINGS
 DEVICES = ('auto', 'cpu', 'gpu', 'tpu')
 RUNTIMES = ('local', 'ray', 'sync')
 
@@ -142,7 +143,7 @@ class AgentConfig(options.Validated):
 class LearnerConfig(options.Validated):
   """How the learner updates."""
 
-  batch_size: int = option(2, 'Unrolls (columns) per update.')
+  batch_size: int = option(2, 'Unrolls (columns) per update and learner.')
   updates_per_batch: int = option(
     1,
     'Updates on each batch before the next one; V-trace corrects for the '
@@ -259,6 +260,11 @@ class RunConfig(options.Validated):
   learner_device: str = option(
     'auto', 'Where the learner computes.', choices=DEVICES
   )
+  num_learners: int = option(
+    1,
+    'Learners on this host, each with a batch of its own; gradients are summed '
+    'over all. Each takes a GPU, or all share the CPU.',
+  )
   inference_device: str = option(
     'auto', 'Where actors run the network.', choices=DEVICES
   )
@@ -271,7 +277,7 @@ class RunConfig(options.Validated):
   )
 
   def _check(self):
-    self._at_least(1, 'checkpoints_kept')
+    self._at_least(1, 'checkpoints_kept', 'num_learners')
     self._at_least(0, 'seed', 'checkpoint_secs', 'summary_secs')
     if not self.logdir:
       raise ValueError('logdir is empty; name a directory for the run.')

@@ -13,7 +13,7 @@
 # limitations under the License.
 """From the queue of unrolls to batches on the learner's device."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,37 @@ def make_dataset(
   if device is None:
     return dataset.prefetch(1)
   return dataset.apply(tf.data.experimental.prefetch_to_device(device, 1))
+
+
+def join_replicas(
+  batches: Sequence[Iterable[structs.Unroll]], strategy: tf.distribute.Strategy
+) -> Iterator[structs.Unroll]:
+  """Batches whose values are those of all replicas of this host.
+
+  Ends when the first source does. `version` stays plain, `[K * B]`, for K
+  replicas: no replica needs it. With one replica batches pass as they are.
+
+  Args:
+    batches: of each replica.
+    strategy: of the learner.
+  """
+  if len(batches) == 1:
+    yield from batches[0]
+    return
+  for replicas in zip(*batches, strict=False):
+    values = zip(*map(tree.flatten, replicas), strict=True)
+    joined = tree.unflatten_as(
+      replicas[0], [_per_replica(strategy, value) for value in values]
+    )
+    yield joined._replace(version=tf.concat([r.version for r in replicas], 0))
+
+
+def _per_replica(strategy, values):
+  """One value for each replica on this host, whose order is theirs."""
+  remaining = iter(values)
+  return strategy.experimental_distribute_values_from_function(
+    lambda _: next(remaining)
+  )
 
 
 def batch_signature(example: structs.Unroll, batch_size: int) -> structs.Unroll:

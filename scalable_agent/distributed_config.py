@@ -17,6 +17,8 @@ import dataclasses
 
 from scalable_agent import options
 
+ENCODINGS = ('raw', 'lz4', 'jpeg')
+
 option = options.option
 
 
@@ -55,6 +57,21 @@ class DistributedConfig(options.Validated):
     'travels and waits.',
     unit='unrolls',
   )
+  num_learner_hosts: int = option(
+    1,
+    'Ray: learners on as many machines, each with workers and a batch of its '
+    'own, as if started by hand with TF_CONFIG.',
+  )
+  unroll_encoding: str = option(
+    'raw',
+    'Ray: how unrolls travel. Raw: as they are, best on one machine. LZ4: '
+    'compressed. JPEG: images lose details, so the learner sees other pixels '
+    'than the actor did.',
+    choices=ENCODINGS,
+  )
+  jpeg_quality: int = option(
+    90, 'Ray: of images that travel as JPEG, 1 to 100.'
+  )
   max_worker_losses: int = option(
     10,
     'Ray: how often a worker may be lost within an hour, because its process '
@@ -63,7 +80,17 @@ class DistributedConfig(options.Validated):
 
   def _check(self):
     self._at_least(0, 'worker_cpus', 'max_worker_losses')
-    self._at_least(1, 'unrolls_in_flight')
+    self._at_least(1, 'unrolls_in_flight', 'jpeg_quality')
+    self._at_least(1, 'num_learner_hosts')
+    if self.num_learner_hosts > 1 and not self.ray_address:
+      raise ValueError(
+        f'num_learner_hosts is {self.num_learner_hosts}, for which there must '
+        'be a cluster; give --runtime=ray and --ray_address, or leave it at 1.'
+      )
+    if self.jpeg_quality > 100:
+      raise ValueError(
+        f'jpeg_quality is {self.jpeg_quality}; it must be 1 to 100.'
+      )
     if self.unrolls_in_flight > 2:
       raise ValueError(
         f'unrolls_in_flight is {self.unrolls_in_flight}; it must be 1 or 2.'

@@ -40,9 +40,9 @@ _REDUCTIONS = {
   'baseline_loss': tf.reduce_sum,
   'entropy_loss': tf.reduce_sum,
   'rho_max': tf.reduce_max,
-  'log_rhos': tf.identity,
-  'finite': tf.reduce_all,
 }
+# Large, so they stay where they are: metrics have those of this host only.
+_LOCAL = ('log_rhos',)
 
 
 class Learner:
@@ -154,10 +154,9 @@ class Learner:
     if self._strategy.num_replicas_in_sync == 1:
       return metrics
     return {
-      name: _REDUCTIONS.get(name, tf.reduce_mean)(
-        tf.stack(self._strategy.experimental_local_results(value))
-      )
+      name: tf.stack(values) if name in _LOCAL else values[0]
       for name, value in metrics.items()
+      if (values := self._strategy.experimental_local_results(value))
     }
 
   def _replica_update(self, batch, learning_rate):
@@ -171,12 +170,9 @@ class Learner:
     )
     if scaling is not None:
       gradients = scaling.unscale(gradients)
-    context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync > 1:
+    if self._strategy.num_replicas_in_sync > 1:
       # The loss as well: all replicas must agree on whether it is finite.
-      loss, *gradients = context.all_reduce(
-        tf.distribute.ReduceOp.SUM, [loss, *gradients]
-      )
+      loss, gradients, metrics = _over_replicas(loss, gradients, metrics)
     finite = tf.math.is_finite(loss) & tf.math.is_finite(
       tf.linalg.global_norm(gradients)
     )
@@ -262,23 +258,53 @@ class Learner:
     raise FloatingPointError(
       f'Update {self.num_updates} was not finite (total loss '
       f'{metrics["total_loss"].numpy()}, gradient norm '
-      f'{metrics["gradient_norm"].numpy()}); {_blame(batch)} Weights are as '
-      'before it. Clip gradients (clip_gradient_norm=40), check the scale of '
-      'rewards and observations, or set on_nonfinite=skip.'
+      f'{metrics["gradient_norm"].numpy()}); {self._blame(batch)} Weights are '
+      'as before it. Clip gradients (clip_gradient_norm=40), check the scale '
+      'of rewards and observations, or set on_nonfinite=skip.'
     )
 
-
-def _blame(batch: structs.Unroll) -> str:
-  """A sentence that names what in `batch` is not finite."""
-  culprits = []
-  for path, values in tree.flatten_with_path(batch):
-    values = np.asarray(values)
-    if np.issubdtype(values.dtype, np.floating):
-      if not np.isfinite(values).all():
+  def _blame(self, batch):
+    """A sentence that names what in this host's batches is not finite."""
+    culprits = []
+    num_local = 1
+    for path, value in tree.flatten_with_path(batch):
+      replicas = self._strategy.experimental_local_results(value)
+      num_local = max(num_local, len(replicas))
+      if not all(_is_finite(np.asarray(values)) for values in replicas):
         culprits.append('.'.join(str(p) for p in path))
-  if culprits:
-    return f'the batch holds NaN or infinity in {", ".join(culprits)}.'
-  return 'all data of the batch were finite.'
+    if culprits:
+      return f'the batch holds NaN or infinity in {", ".join(culprits)}.'
+    where = 'the batch'
+    if num_local < self._strategy.num_replicas_in_sync:
+      where = "this host's batches"
+    return f'all data of {where} were finite.'
+
+
+def _is_finite(values: np.ndarray) -> bool:
+  """Whether no float is NaN or infinite; true for all other types."""
+  return values.dtype.kind != 'f' or bool(np.isfinite(values).all())
+
+
+def _over_replicas(loss, gradients, metrics):
+  """Sums over all replicas, and metrics of all, in one exchange."""
+  context = tf.distribute.get_replica_context()
+  names = [name for name in metrics if name not in _LOCAL]
+  # A row of a replica's own in a table of zeros: the sum holds every row.
+  rows = tf.range(context.num_replicas_in_sync)[:, tf.newaxis]
+  row = tf.stack([metrics[name] for name in names])[tf.newaxis]
+  table = tf.where(rows == context.replica_id_in_sync_group, row, 0.0)
+  loss, table, *gradients = context.all_reduce(
+    tf.distribute.ReduceOp.SUM, [loss, table, *gradients]
+  )
+  columns = zip(names, tf.unstack(table, axis=1), strict=True)
+  return (
+    loss,
+    gradients,
+    {
+      **{name: metrics[name] for name in _LOCAL},
+      **{n: _REDUCTIONS.get(n, tf.reduce_mean)(c) for n, c in columns},
+    },
+  )
 
 
 def load_agent(

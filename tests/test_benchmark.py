@@ -163,6 +163,23 @@ def test_profile_names_operations(command_line, capsys):
   assert 0.5 < sum(line['share'] for line in lines) < 1.01
 
 
+def test_wire_shows_what_each_encoding_does(command_line, capsys, tmp_path):
+  arguments = ['--num_unrolls=2', '--skip_unrolls=1', '--jpeg_qualities=50']
+  command_line(
+    'wire', *SMOKE, '--torso=mlp', f'--logdir={tmp_path}', *arguments
+  )
+
+  lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+  assert [line['encoding'] for line in lines] == ['raw', 'lz4', 'jpeg']
+  raw, lz4, jpeg = lines
+  assert raw['share_of_raw'] == 1
+  assert lz4['share_of_raw'] < 0.9
+  # With the same weights rho is 1 unless images have changed.
+  assert raw['log_rho_max_abs'] == lz4['log_rho_max_abs'] < 1e-5
+  assert raw['argmax_kept'] == lz4['argmax_kept'] == 1
+  assert jpeg['jpeg_quality'] == 50
+
+
 def test_compare_shows_the_ratio_to_the_same_measurement(
   command_line, capsys, tmp_path
 ):

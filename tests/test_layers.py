@@ -68,6 +68,7 @@ LAYERS = (
     'suites',
     'tasks',
     'video',
+    'wire',
   },
   {'runtime'},
   {'reports', 'tuning'},
@@ -101,9 +102,12 @@ ONLY_IN = {
   'absl.flags': ('scripts/',),
   'ale_py': ('scalable_agent/atari/',),
   'deepmind_lab': ('scalable_agent/dmlab30/environment.py',),
+  'PIL': ('scalable_agent/wire.py',),
+  'lz4': ('scalable_agent/wire.py',),
   'ray': (
     'scripts/benchmarks/_transport.py',
     'scalable_agent/runtime/distributed.py',
+    'scalable_agent/runtime/learner_launch.py',
     'scalable_agent/tuning/ray_tune.py',
   ),
 }

@@ -17,19 +17,18 @@ Import this where replicas are tested: it must happen before TensorFlow starts,
 and pytest imports all test modules before it runs the first test.
 """
 
-import functools
-
 import tensorflow as tf
+
+from scalable_agent.runtime import devices
 
 tf.config.set_logical_device_configuration(
   tf.config.list_physical_devices('CPU')[0],
   [tf.config.LogicalDeviceConfiguration()] * 2,
 )
 
-NAMES = ('CPU:0', 'CPU:1')
+NAMES = ('/cpu:0', '/cpu:1')
 
 
-@functools.cache
 def mirrored():
-  """The strategy of two replicas; two of them would mix up their messages."""
-  return tf.distribute.MirroredStrategy(list(NAMES))
+  """The strategy of two replicas, as a run makes it."""
+  return devices.mirrored(NAMES)

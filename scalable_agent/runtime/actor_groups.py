@@ -13,11 +13,13 @@
 # limitations under the License.
 """What a run knows of its actors, and what they are given."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from scalable_agent import config, params, queues, tasks, timing
 from scalable_agent.nets import agent as agent_lib
+from scalable_agent.runtime import hosts as hosts_lib
 from scalable_agent.runtime import workers
 
 
@@ -32,6 +34,7 @@ class Parts(NamedTuple):
   workers: where threads run and report failures.
   inference_device: for `tf.device`, where policies compute.
   start: how often the run has been started before; for seeds.
+  logdir: where live figures may be written; None: nowhere.
   """
 
   settings: config.Config
@@ -42,6 +45,15 @@ class Parts(NamedTuple):
   workers: workers.Workers
   inference_device: str
   start: int
+  logdir: str | None
+
+
+def own_settings(
+  settings: config.Config, hosts: hosts_lib.Hosts
+) -> config.Config:
+  """The settings with a seed of this host's own."""
+  own = dataclasses.replace(settings.run, seed=hosts.seed(settings.run.seed))
+  return dataclasses.replace(settings, run=own)
 
 
 class ActorGroup(Protocol):

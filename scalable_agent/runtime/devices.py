@@ -18,13 +18,18 @@ before anything imports it.
 """
 
 import contextlib
+import functools
 import glob
 import importlib
 import os
 import platform
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+from scalable_agent.runtime import hosts as hosts_lib
 
 if TYPE_CHECKING:
   import tensorflow as tf
@@ -82,25 +87,35 @@ class Placement(NamedTuple):
   """Where a run computes.
 
   strategy: of the learner; variables are made in its scope.
-  learner_device: to which batches are copied ahead; None: they stay on the
-    host.
+  learner_devices: for each replica on this host, the device to which batches
+    are copied ahead; None: they stay on the host.
   inference_device: for `tf.device` in actor threads.
   """
 
   strategy: 'tf.distribute.Strategy'
-  learner_device: str | None
+  learner_devices: tuple[str | None, ...]
   inference_device: str
 
 
-def place(learner: str, inference: str) -> Placement:
+def place(
+  learner: str,
+  inference: str,
+  num_learners: int = 1,
+  hosts: hosts_lib.Hosts | None = None,
+) -> Placement:
   """Turns `auto`, `cpu`, `gpu` or `tpu` into a placement.
 
   Args:
     learner: device of the learner; auto takes a GPU if there is one.
     inference: device of the actors' networks; auto likewise.
+    num_learners: replicas of the learner on this host, each on a GPU of its
+      own, or all on the CPU, which is then shown to TensorFlow as so many. On
+      a TPU there is one on each core, whatever this says.
+    hosts: those that learn together; with several this waits for all of them.
+      None: this one alone.
 
   Raises:
-    ValueError: the device is asked for but not there.
+    ValueError: the devices are asked for but not there.
   """
   import tensorflow as tf
 
@@ -108,12 +123,93 @@ def place(learner: str, inference: str) -> Placement:
   for gpu in gpus:
     tf.config.experimental.set_memory_growth(gpu, True)
   learner = _resolve('learner_device', learner, gpus)
-  inference = _resolve('inference_device', inference, gpus)
+  inference = f'/{_resolve("inference_device", inference, gpus)}:0'
+  several_hosts = hosts is not None and hosts.several
   if learner == 'tpu':
-    return Placement(_tpu_strategy(), None, f'/{inference}:0')
-  strategy = tf.distribute.OneDeviceStrategy(f'/{learner}:0')
-  ahead = '/gpu:0' if learner == 'gpu' else None
-  return Placement(strategy, ahead, f'/{inference}:0')
+    strategy = _tpu_strategy(num_learners, several_hosts)
+    num_cores = strategy.num_replicas_in_sync
+    return Placement(strategy, (None,) * num_cores, inference)
+  if learner == 'gpu' and num_learners > len(gpus):
+    raise ValueError(
+      f'num_learners is {num_learners}, but TensorFlow sees {len(gpus)} GPUs, '
+      'and each learner needs its own; lower it, or choose '
+      'learner_device=cpu to try it out.'
+    )
+  ahead = '/gpu:{}' if learner == 'gpu' else None
+  devices = tuple(ahead and ahead.format(i) for i in range(num_learners))
+  if several_hosts:
+    return Placement(_over_hosts(hosts, learner, devices), devices, inference)
+  if num_learners == 1:
+    strategy = tf.distribute.OneDeviceStrategy(f'/{learner}:0')
+    return Placement(strategy, devices, inference)
+  if learner == 'cpu':
+    _split_cpu(num_learners)
+  names = tuple(f'/{learner}:{i}' for i in range(num_learners))
+  return Placement(mirrored(names), devices, inference)
+
+
+@functools.cache
+def mirrored(devices: tuple[str, ...]) -> 'tf.distribute.MirroredStrategy':
+  """The strategy of these devices; two of them would mix up their messages."""
+  import tensorflow as tf
+
+  return tf.distribute.MirroredStrategy(list(devices))
+
+
+def _split_cpu(num_devices):
+  """Shows the one CPU as `num_devices`, if that is still possible."""
+  import tensorflow as tf
+
+  (cpu,) = tf.config.list_physical_devices('CPU')
+  parts = [tf.config.LogicalDeviceConfiguration()] * num_devices
+  try:
+    tf.config.set_logical_device_configuration(cpu, parts)
+  except RuntimeError as error:
+    if len(tf.config.list_logical_devices('CPU')) < num_devices:
+      raise ValueError(
+        f'num_learners is {num_devices}, but TensorFlow has started with fewer '
+        'CPU devices; start a new process.'
+      ) from error
+
+
+def _over_hosts(hosts, learner, devices):
+  """The strategy over all hosts; waits until all are there."""
+  import tensorflow as tf
+
+  if learner == 'cpu' and len(devices) > 1:
+    raise ValueError(
+      f'num_learners is {len(devices)} on each of several hosts without GPUs, '
+      'where a host has one learner; leave it at 1, or start more hosts.'
+    )
+  # TensorFlow makes a replica on each GPU that it may see.
+  gpus = tf.config.list_physical_devices('GPU')
+  chosen = gpus[: len(devices)] if learner == 'gpu' else []
+  tf.config.set_visible_devices(chosen, 'GPU')
+  own = hosts.addresses[hosts.index]
+  others = ', '.join(a for a in hosts.addresses if a != own)
+  print(f'Waiting for the other learners at {others}.', flush=True)
+  try:
+    with _interruptible():
+      return tf.distribute.MultiWorkerMirroredStrategy()
+  except (tf.errors.OpError, RuntimeError) as error:
+    raise ValueError(
+      f'Learners cannot be joined as {hosts_lib.VARIABLE} says '
+      f'({str(error).splitlines()[0]}); check that {own} is a free port of '
+      'this host, and that the others run and can be reached.'
+    ) from error
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+  """Lets Ctrl-C end a wait in C++, of which Python would never hear."""
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
+  previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, previous)
 
 
 def _resolve(flag, device, gpus):
@@ -129,9 +225,15 @@ def _resolve(flag, device, gpus):
   return device
 
 
-def _tpu_strategy():
+def _tpu_strategy(num_learners, several_hosts):
+  """A replica on each core; never run on a TPU so far."""
   import tensorflow as tf
 
+  if several_hosts or num_learners > 1:
+    raise ValueError(
+      'learner_device is tpu, which makes a replica on each core by itself; '
+      f'leave num_learners at 1 and {hosts_lib.VARIABLE} unset.'
+    )
   try:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')
     tf.config.experimental_connect_to_cluster(resolver)

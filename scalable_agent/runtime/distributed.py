@@ -26,13 +26,23 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import ray
 from absl import logging
 
-from scalable_agent import checkpoint, config, params, structs, tasks, timing
+from scalable_agent import (
+  checkpoint,
+  config,
+  dataset,
+  params,
+  structs,
+  tasks,
+  timing,
+  wire,
+)
 from scalable_agent.runtime import (
   actor_groups,
   ray_settings,
@@ -41,6 +51,7 @@ from scalable_agent.runtime import (
   seats,
   worker_table,
 )
+from scalable_agent.runtime import hosts as hosts_lib
 
 _CLOSE_SECS = 5.0
 _PATIENCE_SECS = 20.0
@@ -53,6 +64,7 @@ def make_run(
   spec: structs.EnvironmentSpec,
   saved: checkpoint.Saved | None = None,
   make_task: seats.MakeTask = tasks.make_task,
+  hosts: hosts_lib.Hosts | None = None,
 ) -> run.Run:
   """A run on a Ray cluster; see `run.Run`.
 
@@ -63,16 +75,20 @@ def make_run(
     saved: checkpoint to continue from; None: a fresh run.
     make_task: makes the task on the workers' machines; a function of a module
       that they can import.
+    hosts: the learners of the run, each with workers of its own.
 
   Raises:
-    ValueError: there is no such cluster.
+    ValueError: there is no such cluster, or what the encoding of unrolls needs
+      is not installed.
   """
+  distributed = settings.distributed
+  wire.make_encoder(distributed.unroll_encoding, distributed.jpeg_quality)
   cluster = Cluster(settings)
   make_actors = functools.partial(
     RemoteActors, make_task=make_task, spec=spec, cluster=cluster
   )
   try:
-    return run.Run(settings, task, spec, make_actors, saved)
+    return run.Run(settings, task, spec, make_actors, saved, hosts)
   except BaseException:
     cluster.leave()
     raise
@@ -232,34 +248,42 @@ class RemoteActors:
     self._cluster = cluster
     self._threads = parts.workers
     self._stop = threading.Event()
-    num_actors, num_envs = (
-      settings.actor.num_actors,
-      settings.actor.envs_per_actor,
-    )
     self._table = worker_table.WorkerTable(
-      settings.run.logdir,
-      num_actors,
-      settings.learner.unroll_length * num_envs * spec.frames_per_step,
+      parts.logdir,
+      settings.actor.num_actors,
+      settings.learner.unroll_length
+      * settings.actor.envs_per_actor
+      * spec.frames_per_step,
     )
+    self._seats = self._make_seats(parts, make_task, spec)
+    self._remind_at = 0.0
+
+  def _make_seats(self, parts, make_task, spec):
+    """One for each worker."""
+    actor = parts.settings.actor
     hire = functools.partial(
       _Worker,
       _Weights(parts.store),
-      ray_settings.worker_options(settings.distributed),
+      ray_settings.worker_options(self._distributed),
     )
     levels = tasks.deal(
-      parts.task.level_names, num_actors, num_envs, parts.task.weights
+      parts.task.level_names,
+      actor.num_actors,
+      actor.envs_per_actor,
+      parts.task.weights,
     )
-    self._seats = [
+    decode = _decoder(parts, spec)
+    return [
       seats.Seat(
         parts,
         self._table.rows[index],
         self._stop,
         hire,
         seats.order_maker(parts, make_task, spec, index, level_names),
+        decode,
       )
       for index, level_names in enumerate(levels)
     ]
-    self._remind_at = 0.0
 
   def start(self) -> None:
     """Starts a thread for each worker, which starts the worker."""
@@ -317,3 +341,13 @@ class RemoteActors:
   def num_dropped_steps(self) -> int:
     """Agent steps of unrolls that were given up, at most."""
     return sum(seat.num_dropped_steps for seat in self._seats)
+
+
+def _decoder(parts, spec) -> Callable[[Any], structs.Unroll]:
+  """Gives the unrolls that workers have encoded."""
+  if parts.settings.distributed.unroll_encoding == 'raw':
+    return lambda unroll: unroll
+  example = dataset.example_unroll(
+    parts.make_agent(), spec, parts.settings.learner.unroll_length
+  )
+  return lambda data: wire.decode(data, example)

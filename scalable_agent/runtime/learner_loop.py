@@ -31,6 +31,7 @@ from scalable_agent import (
   tasks,
   timing,
 )
+from scalable_agent.runtime import peers as peers_lib
 
 
 class LearnerLoop:
@@ -48,6 +49,7 @@ class LearnerLoop:
     log: episodes.EpisodeLog,
     save: Callable[[], None],
     frames_per_step: int,
+    peers: peers_lib.Peers,
     suite: tasks.Suite | None = None,
   ):
     """Makes a loop and publishes the weights as they are.
@@ -59,6 +61,7 @@ class LearnerLoop:
       log: finished episodes.
       save: writes a checkpoint.
       frames_per_step: simulator frames behind an agent step.
+      peers: learners on other hosts, who make each update together.
       suite: what is scored as a whole, if the levels are a whole suite.
     """
     self._settings = settings
@@ -68,6 +71,7 @@ class LearnerLoop:
     self.writer: metrics.MetricWriter = metrics.NullWriter()
     self._save = save
     self._frames_per_step = frames_per_step
+    self._peers = peers
     self._suite_scores = suite and _SuiteScores(suite, log.num_episodes)
     self.timers = timing.Timers()
     self.done = threading.Event()
@@ -100,7 +104,7 @@ class LearnerLoop:
     while not self.finished:
       with self.timers('wait'):
         batch = next(iterator, None)
-      if batch is None:
+      if not self._all_go_on(ready=batch is not None):
         return
       self._update(batch, intervals)
       now = time.monotonic()
@@ -130,14 +134,22 @@ class LearnerLoop:
       values.update(self._suite_scores.take(new))
     self.writer.write(env_frames, values)
 
+  def _all_go_on(self, ready):
+    if not self._peers.several:
+      return ready
+    with self.timers('peers'):
+      return self._peers.go_on(ready)
+
   def _update(self, batch, intervals):
     version_used = self._learner.num_updates
-    with self.timers('update'):
+    with self.timers('update'), self._peers.watched():
       values = self._learner.update(batch)
     with self.timers('publish'):
       self._store.publish(self._learner.num_updates, self._learner.weights())
-    versions = batch.version.numpy()
-    num_fresh = self._settings.learner.num_fresh
+    versions = np.asarray(batch.version)
+    settings = self._settings.learner
+    # With replay there is one replica, whose fresh columns come first.
+    num_fresh = len(versions) * settings.num_fresh // settings.batch_size
     self.last_lag = float(version_used - versions[:num_fresh].mean())
     intervals.add_update(values, versions, version_used, num_fresh)
 

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from scalable_agent import checkpoint, config, inference, structs, tasks
 from scalable_agent.runtime import actor_groups, actor_threads, run
+from scalable_agent.runtime import hosts as hosts_lib
 
 # Wider actors gain nothing from sharing a forward pass with others.
 _DIRECT_FROM_ENVS = 8
@@ -28,9 +29,10 @@ def make_run(
   task: tasks.Task,
   spec: structs.EnvironmentSpec,
   saved: checkpoint.Saved | None = None,
+  hosts: hosts_lib.Hosts | None = None,
 ) -> run.Run:
-  """A run on this machine; see `run.Run`."""
-  return run.Run(settings, task, spec, make_actors, saved)
+  """A run whose actors are on this machine; see `run.Run`."""
+  return run.Run(settings, task, spec, make_actors, saved, hosts)
 
 
 def make_actors(parts: actor_groups.Parts) -> actor_threads.ActorThreads:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from scalable_agent import actor, config, params, structs, tasks
+from scalable_agent import actor, config, params, structs, tasks, wire
 from scalable_agent.envs import batches
 from scalable_agent.runtime import devices
 
@@ -85,6 +85,7 @@ class RolloutWorker:
     self._environments: structs.Environments | None = None
     self._actor: actor.Actor | None = None
     self._store = params.ParamStore()
+    self._encode: Callable[[structs.Unroll], Any] = lambda unroll: unroll
     self._finished_at = 0.0
     self._idle_secs = 0.0
 
@@ -92,8 +93,14 @@ class RolloutWorker:
     """Makes environments, network and actor.
 
     Raises:
-      ValueError: the environments are not those that the learner knows.
+      ValueError: the environments are not those that the learner knows, or
+        what the encoding needs is not installed here.
     """
+    distributed = order.settings.distributed
+    if distributed.unroll_encoding != 'raw':
+      self._encode = wire.make_encoder(
+        distributed.unroll_encoding, distributed.jpeg_quality
+      )
     task = order.make_task(order.settings)
     self._making_since = time.monotonic()
     environments = self._environments = task.build(order.request)
@@ -122,10 +129,8 @@ class RolloutWorker:
     )
     self._finished_at = time.monotonic()
 
-  def unroll(
-    self, version: int, weights: Sequence[Any]
-  ) -> tuple[Report, structs.Unroll]:
-    """The next unroll, all of it with the given weights."""
+  def unroll(self, version: int, weights: Sequence[Any]) -> tuple[Report, Any]:
+    """The next unroll, all of it with the given weights, and encoded."""
     if self._actor is None or self._environments is None:
       raise RuntimeError('a worker is set up before it makes unrolls.')
     self._idle_secs += time.monotonic() - self._finished_at
@@ -137,7 +142,7 @@ class RolloutWorker:
       self._actor.num_dropped_steps,
     )
     self._finished_at = time.monotonic()
-    return report, unroll
+    return report, self._encode(unroll)
 
   def beat(self) -> tuple[str, float]:
     """The present stage and its age in seconds; from any thread.

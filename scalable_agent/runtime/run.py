@@ -53,6 +53,8 @@ from scalable_agent.runtime import (
   signals,
   workers,
 )
+from scalable_agent.runtime import hosts as hosts_lib
+from scalable_agent.runtime import peers as peers_lib
 
 _WATCH_SECS = 1.0
 _JOIN_SECS = 2.0
@@ -67,12 +69,14 @@ class Outcome(NamedTuple):
   env_frames: frames trained on, those of earlier starts included.
   rates: of this start, see `interval_metrics`.
   mean_returns: of each level's last 100 episodes.
+  ended_by: a sentence, if another host has ended the run.
   """
 
   signum: int | None
   env_frames: int
   rates: dict[str, float]
   mean_returns: dict[str, float]
+  ended_by: str | None
 
 
 class Run:
@@ -85,6 +89,7 @@ class Run:
     spec: structs.EnvironmentSpec,
     make_actors: Callable[[actor_groups.Parts], actor_groups.ActorGroup],
     saved: checkpoint.Saved | None = None,
+    hosts: hosts_lib.Hosts | None = None,
   ):
     """Builds everything and starts nothing.
 
@@ -94,7 +99,10 @@ class Run:
       spec: of its environments.
       make_actors: makes the group of actors from what they need.
       saved: checkpoint to continue from; None: a fresh run.
+      hosts: the learners of the run, each with a run like this one, of which
+        the chief's alone writes into the log directory; None: only this one.
     """
+    self._hosts = hosts or hosts_lib.Hosts()
     self._settings = settings
     self._task = task
     self._spec = spec
@@ -103,8 +111,13 @@ class Run:
       settings.run.logdir, keep=settings.run.checkpoints_kept
     )
     self._placement = devices.place(
-      settings.run.learner_device, settings.run.inference_device
+      settings.run.learner_device,
+      settings.run.inference_device,
+      settings.run.num_learners,
+      self._hosts,
     )
+    self._peers = peers_lib.Peers(self._hosts, self._placement.strategy)
+    self._peers.check_settings(settings)
     with self._placement.strategy.scope():
       self._learner = learner.Learner(
         self._make_agent(),
@@ -117,6 +130,7 @@ class Run:
       self._learner.load_state(saved.arrays, saved.counters['learner'])
       self._episodes.load_state(saved.counters['episodes'])
       self._start = saved.counters['num_starts']
+    self._start = self._peers.take_over(self._learner, self._start)
     self._saved_updates = None if saved is None else self._learner.num_updates
     self.replay_buffer = self._make_replay_buffer()
     store = params.ParamStore(settings.actor.policy_lag)
@@ -130,11 +144,12 @@ class Run:
       self._episodes,
       self._save,
       self._spec.frames_per_step,
+      self._peers,
       task.suite,
     )
     self._actors = make_actors(
       actor_groups.Parts(
-        settings=settings,
+        settings=actor_groups.own_settings(settings, self._hosts),
         task=task,
         make_agent=self._make_agent,
         store=store,
@@ -142,6 +157,7 @@ class Run:
         workers=self._workers,
         inference_device=self._placement.inference_device,
         start=self._start,
+        logdir=settings.run.logdir if self._hosts.is_chief else None,
       )
     )
     self._intervals = interval_metrics.IntervalMetrics(
@@ -175,16 +191,19 @@ class Run:
         self._workers.start('learner', self._learn)
         self._watch(received, progress, stop_after_secs)
       finally:
+        signum = received[0] if received else None
+        self._peers.leave(signum, self._workers.failed)
         try:
           self._shut_down()
         finally:
           self._actors.end()
       self._workers.raise_failure()
     return Outcome(
-      signum=received[0] if received else None,
+      signum=signum or self._peers.signum,
       env_frames=self._learner.env_frames,
       rates=self._intervals.whole_run(self._learner.env_frames),
       mean_returns=self._episodes.recent_mean_returns(),
+      ended_by=self._peers.describe_end(),
     )
 
   def stop(self) -> None:
@@ -208,6 +227,12 @@ class Run:
   def _make_replay_buffer(self):
     settings = self._settings.learner
     num_sampled = settings.batch_size - settings.num_fresh
+    num_learners = len(self._placement.learner_devices)
+    if num_sampled and num_learners > 1:
+      raise ValueError(
+        f'replay_fraction is {settings.replay_fraction} with {num_learners} '
+        'learners on this host; replay is for one, so leave either out.'
+      )
     if not num_sampled:
       return None
     entropy = np.random.SeedSequence((self._settings.run.seed, self._start, 2))
@@ -222,16 +247,23 @@ class Run:
     """The learner's thread."""
     try:
       replay_buffer = self.replay_buffer
-      batches = dataset.make_dataset(
-        self._queue,
-        self._settings.learner.batch_size,
-        self._episodes.observe,
-        self._example_unroll(),
-        self._placement.learner_device,
-        self._settings.learner.num_fresh,
-        replay_buffer and replay_buffer.complete,
+      batches = [
+        dataset.make_dataset(
+          self._queue,
+          self._settings.learner.batch_size,
+          self._episodes.observe,
+          self._example_unroll(),
+          device,
+          self._settings.learner.num_fresh,
+          replay_buffer and replay_buffer.complete,
+        )
+        for device in self._placement.learner_devices
+      ]
+      self._loop.run(
+        dataset.join_replicas(batches, self._placement.strategy),
+        self._intervals,
+        self._frame_counts,
       )
-      self._loop.run(batches, self._intervals, self._frame_counts)
     finally:
       self._loop.done.set()
       self._workers.wake()
@@ -279,6 +311,8 @@ class Run:
       self._save()
 
   def _save(self):
+    if not self._hosts.is_chief:
+      return
     arrays, counters = self._learner.state()
     self._checkpointer.save(
       arrays,

@@ -98,6 +98,7 @@ class Seat:
     stop: threading.Event,
     hire: Callable[[], RemoteWorker],
     make_order: Callable[[int, int], rollout_worker.Order],
+    decode: Callable[[Any], structs.Unroll] = lambda unroll: unroll,
   ):
     """Starts nothing yet.
 
@@ -107,6 +108,7 @@ class Seat:
       stop: set when the run ends.
       hire: gets one more worker.
       make_order: from the numbers of replacements, and of restarts, so far.
+      decode: gives the unroll that a worker has encoded.
     """
     self.timers = timing.Timers()
     self.num_dropped_steps = 0
@@ -116,6 +118,7 @@ class Seat:
     self._stop = stop
     self._hire = hire
     self._make_order = make_order
+    self._decode = decode
     settings = parts.settings
     self._in_flight = settings.distributed.unrolls_in_flight
     self._timeout_secs = settings.actor.env_timeout_secs
@@ -218,9 +221,10 @@ class Seat:
       )
     return max(limit - age, 1.0)
 
-  def _deliver(self, report, unroll):
+  def _deliver(self, report, encoded):
     """Takes in a report; puts the unroll into the queue."""
     self._note(report)
+    unroll = self._decode(encoded)
     self._num_under_way -= 1
     self._row.policy_lag = self._store.version - int(unroll.version[0])
     start = time.monotonic()

@@ -27,6 +27,7 @@ import dataclasses
 
 from scalable_agent import checkpoint, config, params, queues, structs, tasks
 from scalable_agent.runtime import actor_groups, actor_threads, local, run
+from scalable_agent.runtime import hosts as hosts_lib
 
 
 def make_run(
@@ -34,13 +35,20 @@ def make_run(
   task: tasks.Task,
   spec: structs.EnvironmentSpec,
   saved: checkpoint.Saved | None = None,
+  hosts: hosts_lib.Hosts | None = None,
 ) -> run.Run:
   """A synchronous run on this machine; see `run.Run`.
 
   Raises:
     ValueError: a batch is not one unroll of every environment.
   """
-  return run.Run(_synchronous(settings), task, spec, make_actors, saved)
+  if settings.run.num_learners > 1:
+    raise ValueError(
+      f'num_learners is {settings.run.num_learners} with runtime=sync, where '
+      'one batch is learned from at a time; leave it at 1, or choose local.'
+    )
+  chosen = _synchronous(settings)
+  return run.Run(chosen, task, spec, make_actors, saved, hosts)
 
 
 def make_actors(parts: actor_groups.Parts) -> 'SynchronousActors':

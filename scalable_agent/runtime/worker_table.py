@@ -61,18 +61,18 @@ class Row:
 class WorkerTable:
   """Rows that their threads write to and the learner's thread reads."""
 
-  def __init__(self, folder: str, num_workers: int, unroll_frames: int):
+  def __init__(self, folder: str | None, num_workers: int, unroll_frames: int):
     """Makes rows of workers that wait.
 
     Args:
-      folder: where the file goes.
+      folder: where the file goes; None: there is none.
       num_workers: N.
       unroll_frames: frames of an unroll.
     """
     self._unroll_frames = unroll_frames
     self.rows = [Row(index) for index in range(num_workers)]
-    self._path = os.path.join(folder, FILE)
-    self._guard = files.WarnOnce(self._path)
+    self._path = folder and os.path.join(folder, FILE)
+    self._guard = files.WarnOnce(self._path or FILE)
     self._lock = threading.Lock()
     self._since = time.monotonic()
 
@@ -90,8 +90,9 @@ class WorkerTable:
         row.frames_per_sec = (frames - row.frames) / secs
         row.frames = frames
       self._since = now
-      with self._guard:
-        files.write_atomically(self._path, self._text())
+      if self._path is not None:
+        with self._guard:
+          files.write_atomically(self._path, self._text())
     playing = [row for row in self.rows if row.state == PLAYING]
     metrics: dict[str, Any] = {
       'workers_playing': float(len(playing)),

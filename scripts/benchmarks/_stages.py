@@ -114,7 +114,7 @@ class Stages:
   @property
   def learner_device(self) -> str:
     """For `tf.device`: where batches wait and the learner computes."""
-    return self._placement().learner_device or '/cpu:0'
+    return self._placement().learner_devices[0] or '/cpu:0'
 
   @property
   def inference_device(self) -> str:
