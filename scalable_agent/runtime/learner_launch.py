@@ -129,6 +129,8 @@ def _options(settings) -> dict[str, Any]:
     'num_cpus': 1,
     'num_gpus': settings.run.num_learners if takes_gpus else 0,
     'scheduling_strategy': 'SPREAD',
+    # There Ray imports TensorFlow, with this module, before anything is called.
+    'runtime_env': {'env_vars': {'TF_ENABLE_ONEDNN_OPTS': '1'}},
   }
 
 
