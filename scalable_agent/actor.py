@@ -20,6 +20,9 @@ import tree
 
 from scalable_agent import structs, timing
 
+# In bytes: what TensorFlow asks of memory that it did not allocate.
+_ALIGNMENT = 64
+
 
 class Actor:
   """Steps `E` environments with a policy and writes down what happens.
@@ -140,9 +143,20 @@ class Actor:
 def _allocate(num_slots, env_output, agent_output):
   """Arrays of `[num_slots, E, ...]` for slots like those given."""
   return tree.map_structure(
-    lambda x: np.empty((num_slots, *x.shape), x.dtype),
+    lambda x: _aligned((num_slots, *x.shape), x.dtype),
     (env_output, agent_output),
   )
+
+
+def _aligned(shape, dtype):
+  """`np.empty`, but where `tf.data` takes numbers over without a copy."""
+  dtype = np.dtype(dtype)
+  if dtype.hasobject:
+    return np.empty(shape, dtype)
+  num_bytes = int(np.prod(shape)) * dtype.itemsize
+  memory = np.empty(num_bytes + _ALIGNMENT, np.uint8)
+  start = -memory.ctypes.data % _ALIGNMENT
+  return memory[start : start + num_bytes].view(dtype).reshape(shape)
 
 
 def _write(slots, t, values):
