@@ -18,7 +18,6 @@ o; the forget bias of 1 is added at run time and not stored. The product with x
 needs no state, so it is taken for all steps at once, before the loop.
 """
 
-import functools
 from typing import NamedTuple
 
 import keras
@@ -84,10 +83,7 @@ class LSTM(keras.layers.Layer):
     """
     keep = tf.cast(tf.logical_not(resets), tf.float32)[..., tf.newaxis]
     recurrent_kernel = tf.convert_to_tensor(self.kernel)[self.size_in :]
-    # Compiling takes a second: not for one step, nor for sizes that change.
-    compile_it = inputs.shape[:2].is_fully_defined() and inputs.shape[0] > 1
-    recurrence = _compiled_recurrence if compile_it else _recurrence
-    outputs, c, h = recurrence(
+    outputs, c, h = _recurrence(
       self._project(inputs),
       keep,
       *state,
@@ -168,12 +164,6 @@ def _recurrence(projected, keep, c, h, kernel):
     return d_gates, None, d_c, d_h, d_kernel
 
   return (outputs, last_c, last_h), gradient
-
-
-@functools.partial(tf.function, jit_compile=True, autograph=False)
-def _compiled_recurrence(*args):
-  """`_recurrence` through XLA, which halves its time on a CPU."""
-  return _recurrence(*args)
 
 
 def _forward(projected, keep, c, h, kernel):
