@@ -67,6 +67,8 @@ LAYERS = (
     'replay',
     'suites',
     'tasks',
+    'unroll_files',
+    'unroll_records',
     'video',
     'wire',
   },
@@ -92,6 +94,7 @@ NEIGHBOURS = {
   'task_config': {'options'},
   'tasks': {'suites'},
   'tuning': {'reports'},
+  'unroll_files': {'unroll_records'},
   'video': {'evaluate'},
   'vtrace_tf': {'recurrence', 'shapes'},
 }
