@@ -200,10 +200,31 @@ class LearnerConfig(options.Validated):
     choices=('abort', 'skip'),
   )
 
+  from_unrolls: str = option(
+    '',
+    'Folder of recorded unrolls (--record_unrolls) to learn from; empty: none.',
+  )
+  from_unrolls_fraction: float = option(
+    1.0,
+    'Share of each batch that comes from there; 1: all, and nothing is played. '
+    'Below 1 recorded unrolls count no frames.',
+  )
+
+  @property
+  def only_recorded(self) -> bool:
+    """Whether nothing is played: all unrolls come from files."""
+    return bool(self.from_unrolls) and self.from_unrolls_fraction == 1
+
   @property
   def num_fresh(self) -> int:
-    """Columns of a batch that come from actors; the others are replayed."""
-    return self.batch_size - round(self.batch_size * self.replay_fraction)
+    """Columns of a batch that count: neither replayed nor mixed in from files.
+
+    Where nothing is played, all of them.
+    """
+    share = self.replay_fraction
+    if self.from_unrolls and not self.only_recorded:
+      share = self.from_unrolls_fraction
+    return self.batch_size - round(self.batch_size * share)
 
   def _check(self):
     self._at_least(1, 'batch_size', 'updates_per_batch', 'unroll_length')
@@ -212,14 +233,15 @@ class LearnerConfig(options.Validated):
     self._at_least(0, 'momentum', 'epsilon', 'clip_rho_threshold')
     self._at_least(0, 'clip_pg_rho_threshold', 'clip_c_threshold')
     self._at_least(1, 'replay_capacity')
-    if not 0 <= self.replay_fraction < 1 or (
-      self.replay_fraction and not 0 < self.num_fresh < self.batch_size
-    ):
-      raise ValueError(
-        f'replay_fraction is {self.replay_fraction}, of batches of '
-        f'{self.batch_size}; it must be 0, or leave at least one column to '
-        'replay and one to fresh unrolls.'
-      )
+    self._check_mixture('replay_fraction', 'replay')
+    if self.from_unrolls:
+      if self.replay_fraction:
+        raise ValueError(
+          f'replay_fraction is {self.replay_fraction} and from_unrolls is '
+          f'{self.from_unrolls!r}; use one of the two.'
+        )
+      if not self.only_recorded:
+        self._check_mixture('from_unrolls_fraction', 'recorded unrolls')
     if not 0 <= self.lambda_ <= 1:
       raise ValueError(f'lambda_ is {self.lambda_}; it must be in [0, 1].')
     if not 0 <= self.discounting <= 1 or not 0 <= self.decay <= 1:
@@ -231,6 +253,16 @@ class LearnerConfig(options.Validated):
       raise ValueError(
         f'clip_gradient_norm is {self.clip_gradient_norm}; it must be above 0, '
         'or None for no clipping.'
+      )
+
+  def _check_mixture(self, name, what):
+    share = getattr(self, name)
+    if not 0 <= share < 1 or (
+      share and not 0 < self.num_fresh < self.batch_size
+    ):
+      raise ValueError(
+        f'{name} is {share}, of batches of {self.batch_size}; it must be 0, or '
+        f'leave at least one column to {what} and one to fresh unrolls.'
       )
 
 
@@ -275,10 +307,16 @@ class RunConfig(options.Validated):
   summary_secs: float = option(
     30.0, 'Time between lines in metrics.csv and TensorBoard.', unit='seconds'
   )
+  record_unrolls: str = option(
+    '', 'Folder to which all fresh unrolls are written, too; empty: none.'
+  )
+  record_gib: float = option(
+    10.0, 'Most that a start of the run writes there.', unit='GiB'
+  )
 
   def _check(self):
     self._at_least(1, 'checkpoints_kept', 'num_learners')
-    self._at_least(0, 'seed', 'checkpoint_secs', 'summary_secs')
+    self._at_least(0, 'seed', 'checkpoint_secs', 'summary_secs', 'record_gib')
     if not self.logdir:
       raise ValueError('logdir is empty; name a directory for the run.')
 

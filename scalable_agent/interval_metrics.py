@@ -164,6 +164,12 @@ def bottleneck(rates: Mapping[str, float]) -> str:
   blocked = rates.get('actor_put_share', 0.0)
   env = rates.get('actor_env_share', 0.0)
   inference = rates.get('actor_inference_share', 0.0)
+  reading = rates.get('actor_read_share', 0.0)
+  if starved >= 0.2 and reading >= blocked:
+    return (
+      'Reading recorded unrolls was the bottleneck: the learner waited for '
+      f'data {starved:.0%} of the time.'
+    )
   if starved >= 0.2 and starved >= blocked:
     return (
       f'Acting was the bottleneck: the learner waited for data {starved:.0%} '

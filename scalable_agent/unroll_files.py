@@ -20,6 +20,7 @@ given out.
 import collections
 import glob
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -40,60 +41,76 @@ class UnrollWriter:
   """
 
   def __init__(self, folder: str, level_names: Sequence[str], max_bytes: int):
-    """Makes the folder. Files that are there stay as they are.
+    """Touches nothing yet; files that are there stay as they are.
 
     Args:
       folder: where the files go.
       level_names: that the unrolls' level indices mean.
       max_bytes: most to write; what comes later is left out, and said.
     """
-    os.makedirs(folder, exist_ok=True)
     self._folder = folder
     self._level_names = tuple(level_names)
     self._max_bytes = max_bytes
     self._num_bytes = 0
     self._shard: tf.io.TFRecordWriter | None = None
     self._shard_bytes = 0
-    self._full = False
+    self._full = self._closed = False
+    self._lock = threading.Lock()
     self.num_records = 0
 
   def write(self, unroll: structs.Unroll) -> None:
-    """Appends each column of `unroll` (`[T + 1, E, ...]`) as a record."""
-    for column in range(len(unroll.level)):
-      record = unroll_records.encode(unroll, column, self._level_names)
-      if self._num_bytes + len(record) > self._max_bytes:
-        self._say_full()
-        return
+    """Appends each column of `unroll` (`[T + 1, E, ...]`) as a record.
+
+    Raises OSError if the disk does not take it; does nothing once closed.
+    """
+    with self._lock:
+      for column in range(len(unroll.level)):
+        if self._full or self._closed:
+          return
+        self._append(unroll_records.encode(unroll, column, self._level_names))
+
+  def close(self) -> None:
+    """Completes the last file; from any thread."""
+    with self._lock:
+      self._closed = True
+      self._close_shard()
+
+  def _append(self, record):
+    if self._num_bytes + len(record) > self._max_bytes:
+      self._say_full()
+      return
+    try:
       if self._shard is None or self._shard_bytes >= _SHARD_BYTES:
         self._shard = self._next_shard()
       self._shard.write(record)
-      self._shard_bytes += len(record)
-      self._num_bytes += len(record)
-      self.num_records += 1
+    except tf.errors.OpError as error:
+      raise OSError(f'{self._folder}: {error.message}') from error
+    self._shard_bytes += len(record)
+    self._num_bytes += len(record)
+    self.num_records += 1
 
-  def close(self) -> None:
-    """Completes the last file."""
+  def _close_shard(self):
     if self._shard is not None:
       self._shard.close()
       self._shard = None
 
   def _next_shard(self):
-    self.close()
+    self._close_shard()
+    os.makedirs(self._folder, exist_ok=True)
     number = len(glob.glob(os.path.join(self._folder, _PATTERN)))
     name = f'unrolls-{number:05d}-{os.getpid()}.tfrecord'
     self._shard_bytes = 0
     return tf.io.TFRecordWriter(os.path.join(self._folder, name))
 
   def _say_full(self):
-    if not self._full:
-      self._full = True
-      self.close()
-      logging.warning(
-        '%s holds %.1f GiB, all that record_gib allows; nothing more is '
-        'recorded.',
-        self._folder,
-        self._num_bytes / 2**30,
-      )
+    self._full = True
+    self._close_shard()
+    logging.warning(
+      'Recorded %.1f GiB in %s, all that record_gib allows; nothing more is '
+      'written.',
+      self._num_bytes / 2**30,
+      self._folder,
+    )
 
 
 class UnrollReader:
@@ -111,7 +128,7 @@ class UnrollReader:
     seed: int = 0,
     num_shuffled: int = 256,
   ):
-    """Reads nothing yet.
+    """Reads until it has found a record that can be used.
 
     Args:
       folder: with files of `UnrollWriter`.
@@ -122,7 +139,8 @@ class UnrollReader:
       num_shuffled: records among which the next one is drawn.
 
     Raises:
-      ValueError: the folder holds no file of unrolls.
+      ValueError: the folder holds no file of unrolls, or nothing in them can
+        be used.
     """
     self._files = sorted(glob.glob(os.path.join(folder, _PATTERN)))
     if not self._files:
@@ -135,6 +153,9 @@ class UnrollReader:
     self._random = np.random.default_rng(seed)
     self._num_shuffled = num_shuffled
     self.num_skipped: collections.Counter[str] = collections.Counter()
+    if next(self._one_pass(), None) is None:
+      self._refuse()
+    self.num_skipped.clear()
 
   def __iter__(self) -> Iterator[structs.Unroll]:
     """Columns without end; raises `ValueError` if none can be used."""
@@ -147,13 +168,16 @@ class UnrollReader:
         if len(drawn) > self._num_shuffled:
           yield self._draw(drawn)
       if not num_used:
-        kinds = ', '.join(f'{n} {k}' for k, n in self.num_skipped.items())
-        raise ValueError(
-          f'no record in {self._folder} can be used ({kinds or "no records"}); '
-          'the log names the first of each.'
-        )
+        self._refuse()
       while drawn:
         yield self._draw(drawn)
+
+  def _refuse(self):
+    kinds = ', '.join(f'{n} {k}' for k, n in self.num_skipped.items())
+    raise ValueError(
+      f'no record in {self._folder} can be used ({kinds or "all are empty"}); '
+      'the log names the first of each kind.'
+    )
 
   def _draw(self, drawn):
     index = int(self._random.integers(len(drawn)))

@@ -239,4 +239,4 @@ def test_nothing_usable_is_an_error_and_not_a_wait(tmp_path):
   with tf.io.TFRecordWriter(str(tmp_path / 'unrolls-0.tfrecord')) as writer:
     writer.write(b'nonsense')
   with pytest.raises(ValueError, match=r'can be used \(1 foreign\)'):
-    next(iter(reader(tmp_path)))
+    reader(tmp_path)

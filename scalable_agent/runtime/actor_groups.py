@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from scalable_agent import config, params, queues, tasks, timing
+from scalable_agent import config, params, queues, tasks, timing, unroll_files
 from scalable_agent.nets import agent as agent_lib
 from scalable_agent.runtime import hosts as hosts_lib
 from scalable_agent.runtime import workers
@@ -33,6 +33,7 @@ class Parts(NamedTuple):
   queue: where unrolls go.
   workers: where threads run and report failures.
   inference_device: for `tf.device`, where policies compute.
+  reader: of recorded unrolls, if the settings name any.
   start: how often the run has been started before; for seeds.
   logdir: where live figures may be written; None: nowhere.
   """
@@ -44,6 +45,7 @@ class Parts(NamedTuple):
   queue: queues.UnrollQueue
   workers: workers.Workers
   inference_device: str
+  reader: unroll_files.UnrollReader | None
   start: int
   logdir: str | None
 

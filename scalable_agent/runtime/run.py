@@ -28,7 +28,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 from absl import logging
 
 from scalable_agent import (
@@ -41,7 +40,6 @@ from scalable_agent import (
   metrics,
   params,
   queues,
-  replay,
   structs,
   tasks,
 )
@@ -49,6 +47,7 @@ from scalable_agent.nets import agent as agent_lib
 from scalable_agent.runtime import (
   actor_groups,
   devices,
+  experience,
   learner_loop,
   signals,
   workers,
@@ -132,7 +131,10 @@ class Run:
       self._start = saved.counters['num_starts']
     self._start = self._peers.take_over(self._learner, self._start)
     self._saved_updates = None if saved is None else self._learner.num_updates
-    self.replay_buffer = self._make_replay_buffer()
+    self._check_mixture()
+    self.experience = experience.Experience(
+      settings, self._example_unroll, spec, task.level_names, self._start
+    )
     store = params.ParamStore(settings.actor.policy_lag)
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
     self._workers = workers.Workers()
@@ -158,6 +160,7 @@ class Run:
         inference_device=self._placement.inference_device,
         start=self._start,
         logdir=settings.run.logdir if self._hosts.is_chief else None,
+        reader=self.experience.reader,
       )
     )
     self._intervals = interval_metrics.IntervalMetrics(
@@ -224,38 +227,35 @@ class Run:
       self._learner.agent, self._spec, self._settings.learner.unroll_length
     )
 
-  def _make_replay_buffer(self):
-    settings = self._settings.learner
-    num_sampled = settings.batch_size - settings.num_fresh
+  def _check_mixture(self):
     num_learners = len(self._placement.learner_devices)
-    if num_sampled and num_learners > 1:
+    learner = self._settings.learner
+    if learner.num_fresh < learner.batch_size and num_learners > 1:
       raise ValueError(
-        f'replay_fraction is {settings.replay_fraction} with {num_learners} '
-        'learners on this host; replay is for one, so leave either out.'
+        f'batches are completed by replayed or recorded unrolls, and '
+        f'{num_learners} learners are on this host; that is for one, so leave '
+        'either out.'
       )
-    if not num_sampled:
-      return None
-    entropy = np.random.SeedSequence((self._settings.run.seed, self._start, 2))
-    return replay.ReplayBuffer(
-      self._example_unroll(),
-      settings.replay_capacity,
-      num_sampled,
-      int(entropy.generate_state(1)[0]),
-    )
+
+  def _observe(self, unroll):
+    """Told of every unroll that leaves the queue."""
+    # What was recorded elsewhere says nothing about the policy that learns.
+    if not self._settings.learner.only_recorded:
+      self._episodes.observe(unroll)
+    self.experience.record(unroll)
 
   def _learn(self):
     """The learner's thread."""
     try:
-      replay_buffer = self.replay_buffer
       batches = [
         dataset.make_dataset(
           self._queue,
           self._settings.learner.batch_size,
-          self._episodes.observe,
+          self._observe,
           self._example_unroll(),
           device,
           self._settings.learner.num_fresh,
-          replay_buffer and replay_buffer.complete,
+          self.experience.complete,
         )
         for device in self._placement.learner_devices
       ]
@@ -306,6 +306,7 @@ class Run:
         )
       if not self._loop.done.is_set():
         return
+    self.experience.close()
     self._loop.report(self._intervals, self._frame_counts())
     if self._saved_updates != self._learner.num_updates:
       self._save()
@@ -346,6 +347,7 @@ class Run:
       'updates': float(self._learner.num_updates),
       'updates_skipped': float(self._learner.num_skipped),
       **self._actors.metrics(),
+      **self.experience.metrics(),
     }
 
 

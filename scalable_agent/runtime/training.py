@@ -88,8 +88,8 @@ def train(
       if saved:
         print(f'Resumed at frame {env_frames:,} from {saved.path}.')
       run_record.record_start(logdir, settings, command or sys.argv, env_frames)
-    if run.replay_buffer is not None:
-      print(run.replay_buffer)
+    if run.experience.replay_buffer is not None:
+      print(run.experience.replay_buffer)
     outcome = _run(run, writer, progress, stop_after_secs)
     if outcome is None:
       return 1
@@ -161,6 +161,14 @@ def runtime_for(settings: config.Config) -> types.ModuleType:
   Raises:
     ValueError: it needs what is not installed.
   """
+  if settings.learner.only_recorded:
+    from scalable_agent.runtime import recorded
+
+    return recorded
+  if settings.learner.only_recorded:
+    from scalable_agent.runtime import recorded
+
+    return recorded
   if settings.run.runtime == 'local':
     from scalable_agent.runtime import local
 
