@@ -44,7 +44,7 @@ def start(script, *arguments):
   )
 
 
-def finish(process, timeout=120):
+def finish(process, timeout=300):
   try:
     out, err = process.communicate(timeout=timeout)
   finally:
