@@ -33,9 +33,9 @@ class Parts(NamedTuple):
   queue: where unrolls go.
   workers: where threads run and report failures.
   inference_device: for `tf.device`, where policies compute.
-  reader: of recorded unrolls, if the settings name any.
   start: how often the run has been started before; for seeds.
   logdir: where live figures may be written; None: nowhere.
+  reader: of recorded unrolls, if the settings name any.
   """
 
   settings: config.Config
@@ -45,9 +45,9 @@ class Parts(NamedTuple):
   queue: queues.UnrollQueue
   workers: workers.Workers
   inference_device: str
-  reader: unroll_files.UnrollReader | None
   start: int
   logdir: str | None
+  reader: unroll_files.UnrollReader | None = None
 
 
 def own_settings(

@@ -19,6 +19,7 @@ kept, and V-trace corrects for what has changed since.
 
 import dataclasses
 import threading
+from typing import Any
 
 from scalable_agent import checkpoint, config, structs, tasks, timing
 from scalable_agent.runtime import actor_groups, run
@@ -63,6 +64,13 @@ class RecordedActors:
 
   def close_environments(self) -> None:
     """There are none."""
+
+  def end(self) -> None:
+    """Nothing is held."""
+
+  def metrics(self) -> dict[str, Any]:
+    """What was skipped is counted by the run."""
+    return {}
 
   def check(self) -> None:
     """A reader that fails says so itself."""
