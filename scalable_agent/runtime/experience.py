@@ -45,6 +45,7 @@ class Experience:
     spec: structs.EnvironmentSpec,
     level_names: tuple[str, ...],
     start: int,
+    num_learners: int = 1,
   ):
     """Opens what is asked for.
 
@@ -54,12 +55,19 @@ class Experience:
       spec: of the environments.
       level_names: that the unrolls' level indices mean.
       start: how often the run has been started before; for seeds.
+      num_learners: that take batches on this host.
 
     Raises:
-      ValueError: memory does not suffice, or recorded unrolls do not fit.
+      ValueError: memory does not suffice, recorded unrolls do not fit, or
+        there are several learners to complete batches for.
     """
     learner = settings.learner
     self._num_completing = learner.batch_size - learner.num_fresh
+    if self._num_completing and num_learners > 1:
+      raise ValueError(
+        f'a share of each batch is replayed or recorded, and {num_learners} '
+        'learners are on this host; that is for one, so leave either out.'
+      )
     self.replay_buffer: replay.ReplayBuffer | None = None
     self.reader: unroll_files.UnrollReader | None = None
     self._recorder: unroll_files.UnrollWriter | None = None

@@ -131,9 +131,13 @@ class Run:
       self._start = saved.counters['num_starts']
     self._start = self._peers.take_over(self._learner, self._start)
     self._saved_updates = None if saved is None else self._learner.num_updates
-    self._check_mixture()
     self.experience = experience.Experience(
-      settings, self._example_unroll, spec, task.level_names, self._start
+      settings,
+      self._example_unroll,
+      spec,
+      task.level_names,
+      self._start,
+      len(self._placement.learner_devices),
     )
     store = params.ParamStore(settings.actor.policy_lag)
     self._queue = queues.UnrollQueue(settings.actor.queue_capacity)
@@ -226,16 +230,6 @@ class Run:
     return dataset.example_unroll(
       self._learner.agent, self._spec, self._settings.learner.unroll_length
     )
-
-  def _check_mixture(self):
-    num_learners = len(self._placement.learner_devices)
-    learner = self._settings.learner
-    if learner.num_fresh < learner.batch_size and num_learners > 1:
-      raise ValueError(
-        f'batches are completed by replayed or recorded unrolls, and '
-        f'{num_learners} learners are on this host; that is for one, so leave '
-        'either out.'
-      )
 
   def _observe(self, unroll):
     """Told of every unroll that leaves the queue."""
