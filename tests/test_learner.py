@@ -266,7 +266,9 @@ def test_mixed_precision_stays_close_to_float32(precision):
     for o in (own, half)
   )
   difference = np.linalg.norm(steps - half_steps) / np.linalg.norm(steps)
-  assert difference < tolerance
+  # Kernels for CPUs that have bfloat16 instructions (AVX512_BF16) are coarser
+  # than those without: 0.11 was seen there.
+  assert difference < (0.01 if precision == 'mixed_float16' else 0.2)
 
 
 def test_an_overflow_of_float16_halves_the_scale_and_spoils_nothing():
