@@ -46,7 +46,7 @@ class Parts(NamedTuple):
   workers: workers.Workers
   inference_device: str
   start: int
-  logdir: str | None
+  logdir: str | None = None
   reader: unroll_files.UnrollReader | None = None
 
 
