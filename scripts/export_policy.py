@@ -18,10 +18,11 @@
 The newest checkpoint becomes a TensorFlow SavedModel with two signatures:
 `initial_state` gives the state of fresh episodes, `step` consumes what the
 environment said and gives actions and the next state. `policy.json` beside it
-describes their inputs and outputs, and how the environment was prepared. See
-docs/porting.md.
+describes their inputs and outputs, and how the environment was prepared. With
+--onnx, `policy.onnx` is `step` for ONNX runtimes. See docs/porting.md.
 """
 
+import importlib.util
 import json
 import os
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ from scalable_agent.runtime import devices
 
 FORMAT_VERSION = 1
 DESCRIPTION_FILE = 'policy.json'
+ONNX_FILE = 'policy.onnx'
 
 # What of the environment's preparation the policy depends on.
 _PREPARATION = """level_name num_action_repeats width height frame_stack
@@ -49,6 +51,9 @@ def define_flags() -> None:
   flags.DEFINE_string(
     'output', None, 'Directory for the SavedModel. Required.', required=True
   )
+  flags.DEFINE_boolean(
+    'onnx', False, "Write policy.onnx too; needs `pip install '.[onnx]'`."
+  )
 
 
 def main(argv: Sequence[str]) -> None:
@@ -61,7 +66,7 @@ def main(argv: Sequence[str]) -> None:
   if os.path.isdir(output) and os.listdir(output):
     config_flags.fail(f'{output} is not empty; name a new directory.')
   try:
-    described = export(flags.FLAGS.logdir, output)
+    described = export(flags.FLAGS.logdir, output, flags.FLAGS.onnx)
   except (ValueError, OSError) as error:
     config_flags.fail(str(error))
   print(f'Wrote {described["checkpoint"]} as a SavedModel to {output}.')
@@ -70,13 +75,18 @@ def main(argv: Sequence[str]) -> None:
     print(f'  -> {", ".join(signature["outputs"])}')
 
 
-def export(logdir: str, output: str) -> dict[str, Any]:
+def export(logdir: str, output: str, onnx: bool = False) -> dict[str, Any]:
   """Writes the SavedModel and its description, which is returned.
 
   Raises:
-    ValueError: there is no run in `logdir`, or its checkpoint does not fit.
+    ValueError: there is no run in `logdir`, its checkpoint does not fit, or
+      ONNX is asked for and not possible.
     FileNotFoundError: the run has no checkpoint.
   """
+  if onnx and importlib.util.find_spec('tf2onnx') is None:
+    raise ValueError(
+      "--onnx needs tf2onnx, which is not installed; pip install '.[onnx]'."
+    )
   settings = run_record.load_config(logdir)
   saved = checkpoint.Checkpointer(logdir).restore_required()
   task = tasks.make_task(settings, 'test')
@@ -93,6 +103,8 @@ def export(logdir: str, output: str) -> dict[str, Any]:
   policy = saved_policy.SavedPolicy(agent, spec)
   logging.set_verbosity(logging.WARNING)  # Names are changed, says INFO.
   policy.save(output)
+  if onnx:
+    policy.save_onnx(os.path.join(output, ONNX_FILE))
   described = {
     'format_version': FORMAT_VERSION,
     'checkpoint': saved.path,

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tree
+from dm_env import specs
 
 from scalable_agent import (
   checkpoint,
@@ -133,6 +134,46 @@ def test_no_operation_asks_for_xla(run):
   graph = policy.signatures['step'].graph.as_graph_def()
   for function in graph.library.function:
     assert not function.attr['_XlaMustCompile'].b, function.signature.name
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+def test_onnx_gives_the_same(run, tmp_path):
+  pytest.importorskip('tf2onnx')
+  runtime = pytest.importorskip('onnxruntime')
+  agent, spec, directory = run
+  from exporting import saved_policy
+
+  path = tmp_path / 'policy.onnx'
+  saved_policy.SavedPolicy(agent, spec).save_onnx(str(path))
+  session = runtime.InferenceSession(str(path))
+  names = [output.name for output in session.get_outputs()]
+  policy = tf.saved_model.load(str(directory))
+  state = policy.signatures['initial_state'](batch_size=tf.constant(3))
+  for slot in random_slots(spec, np.random.default_rng(2), 4, 3):
+    expected = policy.signatures['step'](
+      **{name: tf.constant(value) for name, value in slot.items()},
+      **state,
+      seed=tf.constant([1, 2]),
+    )
+    given = {**slot, **{name: value.numpy() for name, value in state.items()}}
+    given = {i.name: given[i.name] for i in session.get_inputs()}
+    for name, value in zip(names, session.run(None, given), strict=True):
+      np.testing.assert_allclose(
+        value, expected[name.removeprefix('next_')], rtol=1e-4, atol=1e-5
+      )
+    state = {name: expected[name] for name in state}
+
+
+def test_onnx_refuses_instructions():
+  from exporting import saved_policy
+
+  spec = structs.EnvironmentSpec(
+    {'INSTR': specs.StringArray(()), 'place': specs.Array((2,), np.float32)},
+    specs.DiscreteArray(3),
+  )
+  agent = agent_lib.Agent(spec, config.AgentConfig())
+  with pytest.raises(ValueError, match='reads instructions, and ONNX has no'):
+    saved_policy.SavedPolicy(agent, spec).save_onnx('nowhere.onnx')
 
 
 def test_the_description_is_what_the_signatures_take(run):

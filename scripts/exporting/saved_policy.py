@@ -27,6 +27,7 @@ from scalable_agent.nets import agent as agent_lib
 from scalable_agent.nets import frame_stack, observations
 
 _NOTHING = 'core_state_none'
+_OPSET = 17
 _MEANINGS = {
   'batch_size': 'number of environments B',
   'action': 'that led to the observation; zeros at first',
@@ -69,7 +70,8 @@ class SavedPolicy:
       name: tf.TensorSpec([None, *value.shape[1:]], value.dtype, name)
       for name, value in state.items()
     }
-    with _without_xla():
+    self._inputs = inputs
+    with _plain_operations():
       self._functions = {
         'initial_state': tf.function(
           self._initial_state,
@@ -92,6 +94,46 @@ class SavedPolicy:
       # The policy is not trained elsewhere; gradients need not be saved.
       options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
     )
+
+  def save_onnx(self, path: str) -> None:
+    """Writes `step` as ONNX, without the sample and its seed.
+
+    The next core state is `next_core_state_*`, for no output may be called as
+    an input is; a policy without memory has none.
+
+    Raises:
+      ValueError: ONNX cannot express this policy.
+    """
+    if any(spec.dtype == tf.string for spec in self._inputs.values()):
+      raise ValueError(
+        'The policy reads instructions, and ONNX has no operation that splits '
+        'or hashes text; export it without --onnx.'
+      )
+    # Only now: it is not needed for anything else, and may not be installed.
+    import tf2onnx
+
+    inputs = {
+      name: spec
+      for name, spec in self._inputs.items()
+      if name not in ('seed', _NOTHING)
+    }
+
+    def choose(*values):
+      outputs = self._choice(dict(zip(inputs, values, strict=True)))
+      outputs.pop(_NOTHING, None)
+      return {
+        f'next_{name}' if name in inputs else name: value
+        for name, value in outputs.items()
+      }
+
+    with _plain_operations():
+      model, _ = tf2onnx.convert.from_function(
+        tf.function(choose, autograph=False),
+        input_signature=list(inputs.values()),
+        opset=_OPSET,
+      )
+    with open(path, 'wb') as file:
+      file.write(model.SerializeToString())
 
   def describe(self) -> dict[str, Any]:
     """Names, shapes, dtypes and meanings of all inputs and outputs."""
@@ -123,6 +165,12 @@ class SavedPolicy:
     return self._named_state(self._agent.initial_state(batch_size), batch_size)
 
   def _step(self, **inputs):
+    outputs = self._choice(inputs)
+    distribution = self._agent.distribution(outputs['policy_logits'])
+    return {'action': distribution.sample(seed=inputs['seed']), **outputs}
+
+  def _choice(self, inputs):
+    """All outputs of a step but the sample."""
     leaves = [inputs[name] for name in _observation_names(self._observation)]
     env_output = structs.EnvOutput(
       reward=inputs['reward'],
@@ -141,10 +189,8 @@ class SavedPolicy:
       frames=inputs.get('core_state_frames', ()),
     )
     net, state = self._agent.step(inputs['action'], env_output, state)
-    distribution = self._agent.distribution(net.policy_logits)
     return {
-      'action': distribution.sample(seed=inputs['seed']),
-      'greedy_action': distribution.mode(),
+      'greedy_action': self._agent.distribution(net.policy_logits).mode(),
       'policy_logits': net.policy_logits,
       'baseline': net.baseline,
       **self._named_state(state, tf.shape(inputs['reward'])[0]),
@@ -161,17 +207,19 @@ class SavedPolicy:
 
 
 @contextlib.contextmanager
-def _without_xla() -> Iterator[None]:
-  """Traces what would be compiled as plain operations.
+def _plain_operations() -> Iterator[None]:
+  """Traces the stack of frames without what makes it fast here.
 
-  Who loads the policy elsewhere may have no XLA.
+  Who loads the policy elsewhere may have no XLA, and ONNX has no bit cast.
   """
-  compiled = frame_stack.stack_decoded
+  compiled, packed = frame_stack.stack_decoded, frame_stack._PACKED_DTYPES
   frame_stack.stack_decoded = compiled.python_function
+  frame_stack._PACKED_DTYPES = {}
   try:
     yield
   finally:
     frame_stack.stack_decoded = compiled
+    frame_stack._PACKED_DTYPES = packed
 
 
 def _step_inputs(spec):
