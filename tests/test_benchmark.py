@@ -138,6 +138,7 @@ def test_distributed_measures_transport_training_and_clusters(
   assert [line['num_actors'] for line in lines[3:]] == [10, 100]
 
 
+@pytest.mark.slow
 def test_sync_compares_three_runtimes_on_two_kinds_of_steps(
   command_line, capsys
 ):

@@ -193,6 +193,7 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(tmp_path, cluster):
   assert f',{row.pid},playing,gym/Troubled-v0,' in table[1]
 
 
+@pytest.mark.slow
 def test_a_machine_may_join_and_be_lost_while_training_runs(tmp_path, cluster):
   three = settings(tmp_path, cluster, actor={'num_actors': 3})
   with playing(three) as played:
@@ -209,6 +210,7 @@ def test_a_machine_may_join_and_be_lost_while_training_runs(tmp_path, cluster):
     assert played.figure('workers_playing') == 2
 
 
+@pytest.mark.slow
 def test_failing_and_hanging_environments_are_replaced(
   tmp_path, cluster, trouble_dir
 ):

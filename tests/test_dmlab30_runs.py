@@ -101,6 +101,7 @@ def test_two_levels_are_trained_tested_and_tested_on(tmp_path):
   assert again[1]['level'] == TWO[1]
 
 
+@pytest.mark.slow
 def test_all_thirty_levels_are_trained_and_scored(tmp_path):
   code, out, err = run(
     *SMALL,

@@ -200,6 +200,7 @@ def test_the_core_state_moves():
   assert np.abs(np.asarray(after.lstm.c)).max() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != 'linux', reason='reads /proc/self/statm')
 def test_memory_stays_flat_over_many_calls():
   _, (policy,) = make_policies('direct')

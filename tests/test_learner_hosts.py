@@ -142,6 +142,7 @@ def test_two_hosts_are_one_learner_with_both_batches(tmp_path):
     assert ('got signal 15, so all' in ended_by) == (index == 0), ended_by
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_ends_all_and_the_chief_saves(tmp_path):
   flags = ('--checkpoint_secs=0', '--summary_secs=0')
   chief_dir, other_dir = tmp_path / 'chief', tmp_path / 'other'
