@@ -21,7 +21,7 @@ the costs of all stages together say how fast training could be at best.
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import config_flags
@@ -77,6 +77,21 @@ def define_flags(flag_values: flags.FlagValues) -> None:
     config.DEVICES,
     'Where learner and actors compute; stands for --learner_device and '
     '--inference_device. Default: none.',
+    flag_values=flag_values,
+  )
+
+
+def define_widths(
+  flag_values: flags.FlagValues, defaults: Sequence[int], meaning: str
+) -> None:
+  """A flag --envs, a list of numbers of environments."""
+  flags.DEFINE_list(
+    'envs', [str(d) for d in defaults], meaning, flag_values=flag_values
+  )
+  flags.register_validator(
+    'envs',
+    are_positive_integers,
+    'must be positive integers, separated by commas.',
     flag_values=flag_values,
   )
 

@@ -46,17 +46,10 @@ def define_flags(flag_values: flags.FlagValues) -> None:
     'Torsos, +lstm for those with a core; in place of --torso and --core.',
     flag_values=flag_values,
   )
-  flags.DEFINE_list(
-    'envs',
-    ['1', '4', '16', '32', '64', '256'],
+  _stages.define_widths(
+    flag_values,
+    (1, 4, 16, 32, 64, 256),
     'Numbers of environments for which inference is measured.',
-    flag_values=flag_values,
-  )
-  flags.register_validator(
-    'envs',
-    _stages.are_positive_integers,
-    'must be positive integers, separated by commas.',
-    flag_values=flag_values,
   )
 
 

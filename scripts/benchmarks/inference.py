@@ -37,18 +37,11 @@ _CALLS_IN_TURN = 8
 def define_flags(flag_values: flags.FlagValues) -> None:
   """Those of the stages, and the numbers of environments."""
   _stages.define_flags(flag_values)
-  flags.DEFINE_list(
-    'envs',
-    ['1', '4', '16', '32', '64', '256'],
+  _stages.define_widths(
+    flag_values,
+    (1, 4, 16, 32, 64, 256),
     'Numbers of environments of one actor, one measurement each; in place of '
     '--envs_per_actor.',
-    flag_values=flag_values,
-  )
-  flags.register_validator(
-    'envs',
-    _stages.are_positive_integers,
-    'must be positive integers, separated by commas.',
-    flag_values=flag_values,
   )
 
 

@@ -43,18 +43,11 @@ def define_flags(flag_values: flags.FlagValues) -> None:
   """Those of training, and the numbers of environments."""
   _stages.define_flags(flag_values)
   _training.define_flags(flag_values)
-  flags.DEFINE_list(
-    'envs',
-    ['1', '2', '4', '8', '16', '32', '64', '128'],
+  _stages.define_widths(
+    flag_values,
+    (1, 2, 4, 8, 16, 32, 64, 128),
     'Numbers of environments of each actor, one run each; in place of '
     '--envs_per_actor.',
-    flag_values=flag_values,
-  )
-  flags.register_validator(
-    'envs',
-    _stages.are_positive_integers,
-    'must be positive integers, separated by commas.',
-    flag_values=flag_values,
   )
 
 
