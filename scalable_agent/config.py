@@ -27,6 +27,8 @@ TORSOS = ('auto', 'deep', 'shallow', 'nature', 'mlp')
 CORES = ('auto', 'lstm', 'none')
 CORRECTIONS = ('vtrace', 'one_step', 'epsilon', 'none')
 INFERENCES = ('auto', 'direct', 'batched')
+# Wider actors gain nothing from sharing a forward pass with others.
+_DIRECT_FROM_ENVS = 8
 BACKENDS = ('auto', 'vector', 'process', 'serial')
 PRECISIONS = ('float32', 'mixed_float16', 'mixed_bfloat16')
 ENCODINGS = distributed_config.ENCODINGS
@@ -89,6 +91,13 @@ class ActorConfig(options.Validated):
     'environments and makes the data older.',
     unit='unrolls',
   )
+
+  @property
+  def infers_directly(self) -> bool:
+    """Whether each actor runs its own forward pass."""
+    if self.inference == 'auto':
+      return self.envs_per_actor >= _DIRECT_FROM_ENVS
+    return self.inference == 'direct'
 
   def _check(self):
     self._at_least(1, 'num_actors', 'envs_per_actor', 'env_threads')
@@ -300,6 +309,13 @@ class RunConfig(options.Validated):
   inference_device: str = option(
     'auto', 'Where actors run the network.', choices=DEVICES
   )
+  threads_per_operation: int = option(
+    0,
+    'Threads among which TensorFlow divides an operation on the CPU. 0: one '
+    'where there are as many actors with networks of their own as cores, which '
+    'keep these busy; otherwise all cores.',
+    unit='threads',
+  )
   checkpoint_secs: float = option(
     600.0, 'Time between checkpoints.', unit='seconds'
   )
@@ -316,7 +332,14 @@ class RunConfig(options.Validated):
 
   def _check(self):
     self._at_least(1, 'checkpoints_kept', 'num_learners')
-    self._at_least(0, 'seed', 'checkpoint_secs', 'summary_secs', 'record_gib')
+    self._at_least(
+      0,
+      'seed',
+      'threads_per_operation',
+      'checkpoint_secs',
+      'summary_secs',
+      'record_gib',
+    )
     if not self.logdir:
       raise ValueError('logdir is empty; name a directory for the run.')
 

@@ -31,6 +31,7 @@ LAYERS = (
   {
     'config',
     'console',
+    'cores',
     'distributed_config',
     'files',
     'metrics',

@@ -14,7 +14,6 @@
 """Many Atari games at once, stepped by C++ threads: what training uses."""
 
 import itertools
-import os
 import threading
 from collections.abc import Sequence
 
@@ -22,7 +21,7 @@ import numpy as np
 from ale_py import vector_env
 from dm_env import specs
 
-from scalable_agent import structs
+from scalable_agent import cores, structs
 from scalable_agent.atari import settings, simulator
 from scalable_agent.envs import base, batches, observations, seeds
 
@@ -214,7 +213,7 @@ def make(
     One batch of `E` environments. Games of different action sets are refused:
     give the protocol the full set.
   """
-  cores = num_threads or len(os.sched_getaffinity(0))
+  available = num_threads or cores.num_cores()
   groups = [
     (game, [index for index, _ in members])
     for game, members in itertools.groupby(
@@ -230,7 +229,7 @@ def make(
       base_seed=base_seed,
       actor=actor,
       first_environment=indices[0],
-      num_threads=max(1, min(len(indices), cores // len(groups))),
+      num_threads=max(1, min(len(indices), available // len(groups))),
     )
     for game, indices in groups
   ]

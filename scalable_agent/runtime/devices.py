@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Where things are computed: CPU, GPU or TPU, and oneDNN on x86 CPUs.
+"""Where things are computed: CPU, GPU or TPU, and how on CPUs.
 
 TensorFlow is imported inside functions only, so that `prepare` can be called
 before anything imports it.
@@ -29,12 +29,14 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from scalable_agent import config, cores
 from scalable_agent.runtime import hosts as hosts_lib
 
 if TYPE_CHECKING:
   import tensorflow as tf
 
 _ONEDNN = 'TF_ENABLE_ONEDNN_OPTS'
+_INTRAOP = 'TF_NUM_INTRAOP_THREADS'
 
 
 def prepare() -> None:
@@ -81,6 +83,43 @@ def enable_onednn() -> None:
         'no effect any more; call it first.'
       )
     os.environ[_ONEDNN] = '1'
+
+
+def set_threads(settings: config.Config) -> None:
+  """Sets among how many threads an operation is divided on the CPU.
+
+  As `--threads_per_operation` says. Threads of one operation wait for each
+  other, which only costs where actors keep all cores busy anyway. What the
+  user has set by `TF_NUM_INTRAOP_THREADS` is left alone.
+
+  Raises:
+    ValueError: TensorFlow has started with another number.
+  """
+  num_threads = settings.run.threads_per_operation
+  decided = num_threads > 0
+  if not decided:
+    if _INTRAOP in os.environ or not _actors_fill_cores(settings):
+      return
+    num_threads = 1
+  import tensorflow as tf
+
+  try:
+    tf.config.threading.set_intra_op_parallelism_threads(num_threads)
+  except RuntimeError as error:
+    if decided:
+      raise ValueError(
+        f'threads_per_operation is {num_threads}, but TensorFlow has started '
+        'with another number; start a new process.'
+      ) from error
+
+
+def _actors_fill_cores(settings):
+  return (
+    settings.run.runtime == 'local'
+    and settings.actor.infers_directly
+    and settings.actor.num_actors >= cores.num_cores()
+    and not settings.learner.only_recorded
+  )
 
 
 class Placement(NamedTuple):

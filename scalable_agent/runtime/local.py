@@ -20,9 +20,6 @@ from scalable_agent import checkpoint, config, inference, structs, tasks
 from scalable_agent.runtime import actor_groups, actor_threads, run
 from scalable_agent.runtime import hosts as hosts_lib
 
-# Wider actors gain nothing from sharing a forward pass with others.
-_DIRECT_FROM_ENVS = 8
-
 
 def make_run(
   settings: config.Config,
@@ -43,14 +40,10 @@ def make_actors(parts: actor_groups.Parts) -> actor_threads.ActorThreads:
 def make_policies(parts: actor_groups.Parts) -> list[structs.Policy]:
   """A policy for each actor, as `--inference` says."""
   settings = parts.settings.actor
-  kind = settings.inference
-  if kind == 'auto':
-    wide = settings.envs_per_actor >= _DIRECT_FROM_ENVS
-    kind = 'direct' if wide else 'batched'
   entropy = np.random.SeedSequence((parts.settings.run.seed, parts.start, 1))
   seeds = entropy.generate_state(settings.num_actors).astype(np.int32)
   with tf.device(parts.inference_device):
-    if kind == 'direct':
+    if settings.infers_directly:
       return [
         inference.DirectPolicy(
           parts.make_agent(), parts.store, settings.envs_per_actor, seed

@@ -135,6 +135,7 @@ def _build(settings, saved, hosts):
   task = tasks.make_task(settings)
   spec = task.spec()
   devices.prepare()
+  devices.set_threads(settings)
   return runtime_for(settings).make_run(
     settings, task, spec, saved, hosts=hosts
   )
@@ -161,10 +162,6 @@ def runtime_for(settings: config.Config) -> types.ModuleType:
   Raises:
     ValueError: it needs what is not installed.
   """
-  if settings.learner.only_recorded:
-    from scalable_agent.runtime import recorded
-
-    return recorded
   if settings.learner.only_recorded:
     from scalable_agent.runtime import recorded
 

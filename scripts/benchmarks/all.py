@@ -20,9 +20,14 @@ machine that other programs use, prefix it with `nice -n -15` (as root), and
 compare two versions by ratios of runs made in turns.
 """
 
+import json
+import pathlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+import config_flags
 from absl import flags
 
 from benchmarks import (
@@ -31,9 +36,10 @@ from benchmarks import (
   inference,
   learner,
   pipeline,
-  train,
   vtrace,
 )
+
+_OWN_FLAGS = ('networks', 'envs', 'json', 'compare', 'flagfile')
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -56,7 +62,9 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the measurements of all parts."""
   stages = _stages.from_flags(flag_values)
-  networks = [_with_network(stages, name) for name in flag_values.networks]
+  networks = [
+    stages.replace('agent', **_network(name)) for name in flag_values.networks
+  ]
   yield _stages.line('env', networks[0], networks[0].env().rounded())
   for num_envs in map(int, flag_values.envs):
     one = networks[0].replace('actor', envs_per_actor=num_envs)
@@ -66,12 +74,28 @@ def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   yield from vtrace.measure_lengths([20, 100, 1000], 32, rounds)
   for network in networks:
     yield learner.measure_one(network)
-  for network in networks:
-    yield from train.measure_all(
-      network, flag_values.train_secs, flag_values.warm_up_secs
-    )
+  for name in flag_values.networks:
+    yield from _train(name, flag_values)
 
 
-def _with_network(stages, name):
+def _network(name):
   torso, _, core = name.partition('+')
-  return stages.replace('agent', torso=torso, core=core or 'none')
+  return {'torso': torso, 'core': core or 'none'}
+
+
+def _train(name, flag_values):
+  """In a process of its own: it has other threads, and its own memory."""
+  given = {
+    flag: flag_values[flag].value
+    for flag in flag_values
+    if flag_values[flag].present and flag not in _OWN_FLAGS
+  }
+  script = pathlib.Path(__file__).parents[1] / 'benchmark.py'
+  words = config_flags.words(given | _network(name))
+  done = subprocess.run(
+    [sys.executable, str(script), 'train', *words],
+    stdout=subprocess.PIPE,
+    text=True,
+    check=True,
+  )
+  yield from map(json.loads, done.stdout.splitlines())

@@ -24,7 +24,6 @@ simulation for clusters in which every worker has a core of its
 own: `learner_share` near 1 means that the learner is saturated.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +31,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import _simulation, _stages, _training, _transport
+from scalable_agent import cores
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -143,7 +143,7 @@ def _on_ray(stages):
 
 
 def _compare(one, local, ray, times, unroll_bytes):
-  num_cores = len(os.sched_getaffinity(0))
+  num_cores = cores.num_cores()
   settings = one.settings
   steps = settings.learner.unroll_length * settings.actor.envs_per_actor
   simulated = _simulation.simulate(
@@ -184,7 +184,7 @@ def _setup(settings, num_workers, shared_cores, update_threads):
 def _simulate_cluster(stages, num_workers, times, unroll_bytes, flag_values):
   """A core for each worker; the learner's machine is like this one."""
   settings = stages.settings
-  num_cores = len(os.sched_getaffinity(0))
+  num_cores = cores.num_cores()
   wire = 8 * unroll_bytes / (1e9 * flag_values.network_gbit_per_sec)
   # The learner's network takes in one unroll after another.
   there = times._replace(

@@ -30,6 +30,7 @@ from typing import Any
 from absl import flags
 
 from benchmarks import _stages, _training
+from scalable_agent.runtime import devices
 
 _QUEUE_RATES = (
   'queue_length',
@@ -54,6 +55,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields one measurement for each number of environments."""
   stages = _stages.from_flags(flag_values)
+  devices.set_threads(stages.settings)
   for num_envs in map(int, flag_values.envs):
     width = num_envs * stages.settings.actor.num_actors
     batch_size = min(width, flag_values.batch_size)

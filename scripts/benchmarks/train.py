@@ -18,19 +18,21 @@
 First measures environments, inference and learner alone, as the parts of
 these names do. `ideal_steps_per_sec` is the number of cores divided by the sum
 of their processor time per step; `share_of_ideal` is what training reached of
-it, after its first seconds. One line per stage, then one for training.
+it, after its first seconds. One line per stage, then one for training; all
+with the threads of a training run (`--threads_per_operation`).
 
 Where others use the machine too, compare `core_ms_per_step`: `cost_share` is
 the sum of the stages' over training's.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 from absl import flags
 
 from benchmarks import _stages, _training
+from scalable_agent import cores
+from scalable_agent.runtime import devices
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -41,24 +43,17 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the stages, then training."""
-  yield from measure_all(
-    _stages.from_flags(flag_values),
-    flag_values.train_secs,
-    flag_values.warm_up_secs,
-  )
-
-
-def measure_all(
-  stages: _stages.Stages, train_secs: float, warm_up_secs: float
-) -> Iterator[dict[str, Any]]:
-  """Yields the stages, then training."""
+  stages = _stages.from_flags(flag_values)
+  devices.set_threads(stages.settings)
   cost = 0.0
   for name in ('env', 'inference', 'learner'):
     stage = getattr(stages, name)()
     cost += stage.core_secs_per_step
     yield _stages.line(f'train: {name} alone', stages, stage.rounded())
-  num_cores = len(os.sched_getaffinity(0))
-  training = _training.train(stages, train_secs, warm_up_secs)
+  num_cores = cores.num_cores()
+  training = _training.train(
+    stages, flag_values.train_secs, flag_values.warm_up_secs
+  )
   yield _stages.line(
     'train',
     stages,
