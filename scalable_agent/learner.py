@@ -68,6 +68,9 @@ class Learner:
       learner_config: losses, optimizer, schedule.
       frames_per_step: simulator frames behind one agent step.
       strategy: where to compute; None: TensorFlow's default device.
+
+    Raises:
+      ValueError: XLA is asked for where it cannot compile the update.
     """
     self.agent = agent
     self._config = learner_config
@@ -93,6 +96,12 @@ class Learner:
     self.env_frames = 0
     self.num_updates = 0
     self.num_skipped = 0
+    self._on_replica = self._replica_update
+    if learner_config.xla:
+      self._check_xla()
+      self._on_replica = tf.function(
+        self._replica_update, autograph=False, jit_compile=True
+      )
     self._compiled = tf.function(self._distributed_update, autograph=False)
 
   def update(self, batch: structs.Unroll) -> dict[str, Any]:
@@ -149,8 +158,18 @@ class Learner:
       named[_OPTIMIZER_PREFIX + 'num_good'] = self._loss_scale.num_good
     return named
 
+  def _check_xla(self):
+    num_replicas = self._strategy.num_replicas_in_sync
+    words = self.agent.instruction_encoder is not None
+    if num_replicas > 1 or words:
+      found = 'instructions in words' if words else f'{num_replicas} learners'
+      raise ValueError(
+        f'xla is on, with {found}; it compiles neither text nor sums over '
+        'several learners, so leave it off.'
+      )
+
   def _distributed_update(self, batch, learning_rate):
-    metrics = self._strategy.run(self._replica_update, (batch, learning_rate))
+    metrics = self._strategy.run(self._on_replica, (batch, learning_rate))
     if self._strategy.num_replicas_in_sync == 1:
       return metrics
     return {

@@ -80,21 +80,24 @@ def record_start(
 def load_config(logdir: str) -> config_lib.Config:
   """Returns the settings of the run in `logdir`.
 
+  What is newer than the run, a setting or a section, has its default.
+
   Raises:
-    ValueError: there are none, or they are not those of this version.
+    ValueError: there are none, or some that this version does not have.
   """
   path = os.path.join(logdir, CONFIG_FILE)
   if not os.path.exists(path):
     raise ValueError(f'{path} is missing; {logdir} holds no run to load.')
   saved = _read(path)
   try:
-    return config_lib.Config(
-      **{
-        field.name: field.type(**saved[field.name])  # type: ignore[operator]
-        for field in dataclasses.fields(config_lib.Config)
-      }
-    )
-  except (KeyError, TypeError) as error:
+    sections = {
+      field.name: field.type(  # type: ignore[operator]
+        **saved.pop(field.name, {})
+      )
+      for field in dataclasses.fields(config_lib.Config)
+    }
+    return config_lib.Config(**sections, **saved)
+  except TypeError as error:
     raise ValueError(
       f'{path} does not hold the settings that this version has ({error}); '
       'use the version that wrote it: starts.json names its git commit.'

@@ -271,6 +271,30 @@ def test_mixed_precision_stays_close_to_float32(precision):
   assert difference < (0.01 if precision == 'mixed_float16' else 0.2)
 
 
+@pytest.mark.parametrize('core', ['none', 'lstm'])
+def test_xla_makes_the_same_updates(core):
+  own, compiled = make(core=core), make(core=core, xla=True)
+  batch = make_batch(own.agent)
+  for _ in range(2):
+    expected, metrics = own.update(batch), compiled.update(batch)
+    for name in ('total_loss', 'gradient_norm', 'rho_mean'):
+      np.testing.assert_allclose(metrics[name], expected[name], rtol=1e-4)
+  for a, b in zip(own.weights(), compiled.weights(), strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_xla_is_refused_where_there_is_text():
+  spec = SPEC._replace(
+    observation={
+      'vector': SPEC.observation,
+      'instruction': specs.StringArray(()),
+    }
+  )
+  agent = agent_lib.Agent(spec, config.AgentConfig())
+  with pytest.raises(ValueError, match='xla is on, with instructions in words'):
+    learner.Learner(agent, config.LearnerConfig(xla=True), 1)
+
+
 def test_an_overflow_of_float16_halves_the_scale_and_spoils_nothing():
   own = make(core='none', precision='mixed_float16')
   own._loss_scale.factor.assign(2.0**24)

@@ -125,9 +125,9 @@ def test_loading_without_a_run_is_named(tmp_path):
   'change',
   [
     lambda saved: saved['learner'].update(no_such_setting=1),
-    lambda saved: saved.pop('task'),
+    lambda saved: saved.update(no_such_section={}),
   ],
-  ids=['surplus', 'missing'],
+  ids=['setting', 'section'],
 )
 def test_settings_of_another_version_are_refused(tmp_path, change):
   run_record.record_start(str(tmp_path), CONFIG, [])
@@ -137,6 +137,15 @@ def test_settings_of_another_version_are_refused(tmp_path, change):
   path.write_text(json.dumps(saved))
   with pytest.raises(ValueError, match='use the version that wrote it'):
     run_record.load_config(str(tmp_path))
+
+
+def test_what_is_newer_than_the_run_has_its_default(tmp_path):
+  run_record.record_start(str(tmp_path), CONFIG, [])
+  path = tmp_path / 'config.json'
+  saved = json.loads(path.read_text())
+  del saved['distributed'], saved['learner']['on_nonfinite']
+  path.write_text(json.dumps(saved))
+  assert run_record.load_config(str(tmp_path)) == CONFIG
 
 
 def test_git_commit_and_dirty_flag(tmp_path):

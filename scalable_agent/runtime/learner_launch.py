@@ -30,8 +30,8 @@ from typing import Any
 import ray
 from absl import logging
 
-from scalable_agent import config
-from scalable_agent.runtime import distributed
+from scalable_agent import config, tasks
+from scalable_agent.runtime import devices, distributed
 from scalable_agent.runtime import hosts as hosts_lib
 
 _REMIND_SECS = 20.0
@@ -49,7 +49,7 @@ def learners(
     stop_after_secs: see `training.train`.
 
   Raises:
-    ValueError: there is no such cluster.
+    ValueError: there is no such cluster, or another learner cannot begin.
   """
   cluster = distributed.Cluster(settings)
   others: list[Any] = []
@@ -62,12 +62,11 @@ def learners(
       'task': {'type': 'worker', 'index': 0},
     }
     path = tuple(folder or os.getcwd() for folder in sys.path)
+    _prepare(others, settings, path)
     running = []
     for index, other in enumerate(others, 1):
       theirs = json.dumps({**given, 'task': {'type': 'worker', 'index': index}})
-      running.append(
-        other.train.remote(settings, theirs, path, stop_after_secs)
-      )
+      running.append(other.train.remote(settings, theirs, stop_after_secs))
     os.environ[hosts_lib.VARIABLE] = json.dumps(given)
     teller = threading.Thread(
       target=_say_what_failed, args=(running,), daemon=True
@@ -89,8 +88,12 @@ class _Learner:
   def address(self):
     return _address()
 
-  def train(self, settings, tf_config, import_path, stop_after_secs):
+  def prepare(self, settings, import_path):
     sys.path += [p for p in import_path if p not in sys.path]
+    tasks.make_task(settings).spec()
+    devices.prepare()
+
+  def train(self, settings, tf_config, stop_after_secs):
     os.environ[hosts_lib.VARIABLE] = tf_config
     from scalable_agent.runtime import training
 
@@ -118,6 +121,18 @@ def _addresses(others, options) -> list[str]:
       len(calls),
       ', '.join(f'{k}={v}' for k, v in options.items() if k.startswith('num')),
     )
+
+
+def _prepare(others, settings, path) -> None:
+  """Raises what would fail there early; while joining others would wait."""
+  for index, other in enumerate(others, 1):
+    try:
+      ray.get(other.prepare.remote(settings, path))
+    except ray.exceptions.RayError as error:
+      raise ValueError(
+        f'learner {index}, which Ray has started, cannot begin: '
+        f'{getattr(error, "cause", error)}'
+      ) from error
 
 
 def _options(settings) -> dict[str, Any]:

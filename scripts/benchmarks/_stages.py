@@ -285,6 +285,7 @@ def line(name: str, stages: Stages, values: dict[str, Any]) -> dict[str, Any]:
     'core': settings.agent.core,
     'precision': settings.agent.precision,
     'device': settings.run.learner_device,
+    'xla': 'on' if settings.learner.xla else 'off',
     'num_actors': settings.actor.num_actors,
     'envs_per_actor': settings.actor.envs_per_actor,
     'unroll_length': settings.learner.unroll_length,

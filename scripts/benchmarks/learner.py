@@ -20,9 +20,10 @@ of the first update, which traces and compiles, and then, in turns with a
 product of two matrices, the share of that product's speed (`share_of_peak`).
 
     python scripts/benchmark.py learner --device=gpu --torso=deep \
-      --precisions=float32,mixed_bfloat16 --secs=20
+      --precisions=float32,mixed_bfloat16 --xla_modes=off,on --secs=20
 
-measures a GPU, where one is there, in each of the precisions.
+measures a GPU, where one is there, in each of the precisions, with XLA and
+without.
 """
 
 import time
@@ -38,25 +39,31 @@ from scalable_agent import config
 def define_flags(flag_values: flags.FlagValues) -> None:
   """Those of the stages, and the precisions."""
   _stages.define_flags(flag_values)
-  flags.DEFINE_list(
-    'precisions',
-    ['float32'],
-    'Precisions to measure, of those that --precision takes.',
-    flag_values=flag_values,
-  )
-  flags.register_validator(
-    'precisions',
-    lambda names: bool(names) and set(names) <= set(config.PRECISIONS),
-    f'must be some of {", ".join(config.PRECISIONS)}, separated by commas.',
-    flag_values=flag_values,
-  )
+  for name, default, choices, meaning in (
+    (
+      'precisions',
+      'float32',
+      config.PRECISIONS,
+      'Precisions to measure, of those that --precision takes.',
+    ),
+    ('xla_modes', 'off', ('off', 'on'), 'Settings of --xla to measure.'),
+  ):
+    flags.DEFINE_list(name, [default], meaning, flag_values=flag_values)
+    flags.register_validator(
+      name,
+      lambda given, choices=choices: bool(given) and set(given) <= set(choices),
+      f'must be some of {", ".join(choices)}, separated by commas.',
+      flag_values=flag_values,
+    )
 
 
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
-  """Yields one measurement for each precision."""
+  """Yields one measurement for each precision and way to compile."""
   stages = _stages.from_flags(flag_values)
   for precision in flag_values.precisions:
-    yield measure_one(stages.replace('agent', precision=precision))
+    for mode in flag_values.xla_modes:
+      one = stages.replace('agent', precision=precision)
+      yield measure_one(one.replace('learner', xla=mode == 'on'))
 
 
 def measure_one(stages: _stages.Stages) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from scalable_agent import config
 
 # 32 environments of 10 steps are an update of 320 frames; 250 updates in all.
 NUM_ENVS = 32
+FRAMES_PER_UPDATE = 10 * NUM_ENVS
+LEARNING_RATE = 0.005
 _BASE = config.Config(
   task=config.TaskConfig(level_name='catch'),
   actor=config.ActorConfig(num_actors=1, envs_per_actor=NUM_ENVS),
@@ -40,7 +42,7 @@ _BASE = config.Config(
     unroll_length=10,
     total_environment_frames=80_000,
     entropy_cost=0.01,
-    learning_rate=0.005,
+    learning_rate=LEARNING_RATE,
     epsilon=0.001,
     on_nonfinite='skip',
   ),
@@ -56,11 +58,13 @@ class Cell(NamedTuple):
   name: of its run directories, without the seed.
   actor: settings of actors besides those of all cells.
   learner: settings of the learner besides those of all cells.
+  run: settings of the run besides those of all cells.
   """
 
   name: str
   actor: Mapping[str, Any] = {}
   learner: Mapping[str, Any] = {}
+  run: Mapping[str, Any] = {}
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -90,16 +94,21 @@ def run(
   """
   for seed in range(1, num_seeds + 1):
     for cell in cells:
-      logdir = os.path.join(output, f'{cell.name}_seed{seed}')
-      _train(cell, seed, logdir)
-      yield cell, seed, final_return(logdir)
+      folder = logdir(output, cell, seed)
+      train(cell, seed, folder)
+      yield cell, seed, final_return(folder)
 
 
-def final_return(logdir: str) -> float:
+def logdir(output: str, cell: Cell, seed: int) -> str:
+  """The run directory of a cell and a seed."""
+  return os.path.join(output, f'{cell.name}_seed{seed}')
+
+
+def final_return(folder: str) -> float:
   """Mean return of the last episodes of a run on `catch`."""
   from scalable_agent.reports import curves, runs
 
-  return curves.final_return(runs.read(logdir), 'catch', _LAST_EPISODES)
+  return curves.final_return(runs.read(folder), 'catch', _LAST_EPISODES)
 
 
 def write_table(
@@ -120,15 +129,44 @@ def spread(values: Sequence[float]) -> str:
   return f'{mean:.2f} ± {np.std(values, ddof=1) / len(values) ** 0.5:.2f}'
 
 
-def _train(cell, seed, logdir):
+def draw_curves(folders: Mapping[str, Sequence[str]], path: str) -> None:
+  """A picture with a curve per run, one colour per label."""
+  import matplotlib
+
+  matplotlib.use('Agg')
+  from matplotlib import pyplot
+
+  from scalable_agent.reports import curves, runs
+
+  figure, axes = pyplot.subplots(figsize=(6, 4), layout='constrained')
+  for i, (label, group) in enumerate(folders.items()):
+    for j, folder in enumerate(group):
+      curve = runs.read(folder).curves['catch']
+      axes.plot(
+        curve.frames,
+        curves.running_mean(curve, 1000),
+        color=f'C{i}',
+        alpha=0.7,
+        label=label if j == 0 else None,
+      )
+  axes.set_xlabel('frames')
+  axes.set_ylabel('mean return of the last 1,000 episodes')
+  axes.grid(alpha=0.3)
+  axes.legend()
+  figure.savefig(path, dpi=120)
+
+
+def train(cell: Cell, seed: int, folder: str) -> config.Config:
+  """Trains a cell in `folder`, unless that is finished; its settings."""
   from scalable_agent.runtime import training
 
   settings = dataclasses.replace(
     _BASE,
     actor=dataclasses.replace(_BASE.actor, **cell.actor),
     learner=dataclasses.replace(_BASE.learner, **cell.learner),
-    run=dataclasses.replace(_BASE.run, logdir=logdir, seed=seed),
+    run=dataclasses.replace(_BASE.run, logdir=folder, seed=seed, **cell.run),
   )
   code = training.train(settings)
   if code:
     raise SystemExit(code)
+  return settings

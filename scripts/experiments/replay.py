@@ -51,15 +51,15 @@ def run(flag_values: flags.FlagValues) -> Iterator[str]:
     for kind, more in ((WITHOUT, {}), (WITH, _REPLAY))
   ]
   found: dict[tuple[str, str], list[float]] = {}
-  logdirs: dict[tuple[str, str], list[str]] = {}
+  logdirs: dict[str, list[str]] = {}
   rows: list[list[Any]] = []
   output = flag_values.output
   for cell, seed, value in _grid.run(cells, output, flag_values.num_seeds):
     kind = WITH if 'replay_fraction' in cell.learner else WITHOUT
     key = cell.learner['correction'], kind
     found.setdefault(key, []).append(value)
-    logdirs.setdefault(key, []).append(
-      os.path.join(output, f'{cell.name}_seed{seed}')
+    logdirs.setdefault(', '.join(key), []).append(
+      _grid.logdir(output, cell, seed)
     )
     rows.append([*key, seed, round(value, 4)])
     _grid.write_table(
@@ -73,32 +73,5 @@ def run(flag_values: flags.FlagValues) -> Iterator[str]:
     cells = [_grid.spread(found[correction, k]) for k in (WITHOUT, WITH)]
     yield f'| {correction} | ' + ' | '.join(cells) + ' |'
   path = os.path.join(output, 'replay.png')
-  _draw(logdirs, path)
+  _grid.draw_curves(logdirs, path)
   yield f'Wrote {path}.'
-
-
-def _draw(logdirs, path):
-  """A curve per run, one colour per cell."""
-  import matplotlib
-
-  matplotlib.use('Agg')
-  from matplotlib import pyplot
-
-  from scalable_agent.reports import curves, runs
-
-  figure, axes = pyplot.subplots(figsize=(6, 4), layout='constrained')
-  for i, ((correction, kind), group) in enumerate(logdirs.items()):
-    for j, logdir in enumerate(group):
-      curve = runs.read(logdir).curves['catch']
-      axes.plot(
-        curve.frames,
-        curves.running_mean(curve, 1000),
-        color=f'C{i}',
-        alpha=0.7,
-        label=f'{correction}, {kind}' if j == 0 else None,
-      )
-  axes.set_xlabel('frames')
-  axes.set_ylabel('mean return of the last 1,000 episodes')
-  axes.grid(alpha=0.3)
-  axes.legend()
-  figure.savefig(path, dpi=120)
