@@ -15,11 +15,12 @@
 
     python scripts/benchmark.py train --torso=shallow --train_secs=60
 
-First measures environments, inference and learner alone, as the parts of
-these names do. `ideal_steps_per_sec` is the number of cores divided by the sum
-of their processor time per step; `share_of_ideal` is what training reached of
-it, after its first seconds. One line per stage, then one for training; all
-with the threads of a training run (`--threads_per_operation`).
+Before and after, environments, inference and learner are measured alone, as the
+parts of these names do; their means count. `ideal_steps_per_sec` is the number
+of cores divided by the sum of their processor time per step; `share_of_ideal`
+is what training reached of it, after its first seconds. One line per stage,
+then one for training; all with the threads of a training run, see
+--threads_per_operation.
 
 Where others use the machine too, compare `core_ms_per_step`: `cost_share` is
 the sum of the stages' over training's.
@@ -28,6 +29,7 @@ the sum of the stages' over training's.
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from absl import flags
 
 from benchmarks import _stages, _training
@@ -45,15 +47,16 @@ def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields the stages, then training."""
   stages = _stages.from_flags(flag_values)
   devices.set_threads(stages.settings)
-  cost = 0.0
-  for name in ('env', 'inference', 'learner'):
-    stage = getattr(stages, name)()
-    cost += stage.core_secs_per_step
-    yield _stages.line(f'train: {name} alone', stages, stage.rounded())
-  num_cores = cores.num_cores()
+  before = _alone(stages)
   training = _training.train(
     stages, flag_values.train_secs, flag_values.warm_up_secs
   )
+  cost = 0.0
+  for name, after in _alone(stages).items():
+    stage = _stages.Cost(*np.mean([before[name], after], axis=0).tolist())
+    cost += stage.core_secs_per_step
+    yield _stages.line(f'train: {name} alone', stages, stage.rounded())
+  num_cores = cores.num_cores()
   yield _stages.line(
     'train',
     stages,
@@ -65,3 +68,9 @@ def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
       'cost_share': round(cost / training.core_secs_per_step, 3),
     },
   )
+
+
+def _alone(stages) -> dict[str, _stages.Cost]:
+  """Each stage, alone."""
+  names = ('env', 'inference', 'learner')
+  return {name: getattr(stages, name)() for name in names}
