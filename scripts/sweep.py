@@ -146,7 +146,10 @@ def main(settings: config_lib.Config) -> int:
     members = population.Population(
       folder, paths, base, _rule(), values.window, total, values.sweep_seed
     )
-  errors = ray_tune.run(plan, members)
+  try:
+    errors = ray_tune.run(plan, members)
+  except ray_tune.NoClusterError as error:
+    config_flags.fail(str(error))
   found = sweep.rows(paths, errors, total, values.window)
   print('\n'.join(sweep.lines(found)))
   print(f'Wrote {sweep.write_table(folder, found)}.')
@@ -159,6 +162,8 @@ def main(settings: config_lib.Config) -> int:
 def _import_ray_tune():
   address = flags.FLAGS.sweep_address
   ray_settings.prepare(config_lib.DistributedConfig(ray_address=address))
+  if address and address != 'auto':
+    ray_settings.check_address(address, 'sweep_address')
   try:
     from scalable_agent.tuning import ray_tune
   except ImportError as error:

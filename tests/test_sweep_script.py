@@ -102,6 +102,59 @@ COMMAND = """
 """.split()
 
 
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path):
+  folder = tmp_path / 'sweep'
+  command = [sys.executable, str(ROOT / 'scripts' / 'sweep.py'), *COMMAND]
+  result = subprocess.run(
+    [*command, f'--logdir={folder}', '--sweep_address=127.0.0.1:1'],
+    env=environment(),
+    capture_output=True,
+    text=True,
+  )
+  assert result.returncode == 2
+  assert "sweep_address is '127.0.0.1:1', where no Ray cluster" in result.stderr
+  assert 'Traceback' not in result.stderr
+  assert not folder.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+  'ignore::ResourceWarning',
+  'ignore::pytest.PytestUnraisableExceptionWarning',
+)
+def test_trials_run_on_a_cluster_that_is_there(tmp_path):
+  from ray import cluster_utils
+
+  made = cluster_utils.Cluster(
+    initialize_head=True,
+    head_node_args={
+      'node_ip_address': '127.0.0.1',
+      'object_store_memory': 80 * 2**20,
+      'num_gpus': 0,
+      'num_cpus': 1,
+      'include_dashboard': False,
+    },
+  )
+  command = [sys.executable, str(ROOT / 'scripts' / 'sweep.py'), *COMMAND]
+  try:
+    result = subprocess.run(
+      [
+        *command,
+        '--nopbt',
+        '--total_environment_frames=4000',
+        f'--logdir={tmp_path}',
+        f'--sweep_address={made.address}',
+      ],
+      env=environment(),
+      capture_output=True,
+      text=True,
+    )
+  finally:
+    made.shutdown()
+  assert result.returncode == 0, result.stdout + result.stderr
+  assert len(list(tmp_path.glob('trial_*/checkpoint-*.npz'))) >= 3
+
+
 @pytest.mark.slow
 def test_a_population_is_killed_and_resumed(tmp_path):
   folder = str(tmp_path / 'pbt')

@@ -46,18 +46,18 @@ def prepare(distributed: config.DistributedConfig) -> None:
     os.environ.setdefault('RAY_worker_niceness', '0')
 
 
-def check_address(address: str) -> None:
+def check_address(address: str, flag: str = 'ray_address') -> None:
   """Raises ValueError at once if nobody listens at `host:port`."""
   host, _, port = address.rpartition(':')
   if not host or not port.isdecimal():
     raise ValueError(
-      f'ray_address is {address!r}; write auto, or host:port of the head.'
+      f'{flag} is {address!r}; write auto, or host:port of the head.'
     )
   try:
     socket.create_connection((host, int(port)), _CONNECT_SECS).close()
   except OSError as error:
     raise ValueError(
-      f'ray_address is {address!r}, where no Ray cluster answers ({error}); '
+      f'{flag} is {address!r}, where no Ray cluster answers ({error}); '
       'start one with `ray start --head`, or leave the flag out to use this '
       'machine alone.'
     ) from error

@@ -62,6 +62,10 @@ class Plan(NamedTuple):
   address: str | None
 
 
+class NoClusterError(RuntimeError):
+  """Ray is not there."""
+
+
 def run(
   plan: Plan, population: population_lib.Population | None
 ) -> dict[int, str]:
@@ -73,18 +77,11 @@ def run(
 
   Returns:
     By index of those that failed, why.
+
+  Raises:
+    NoClusterError: it cannot be joined, or started.
   """
-  for name, value in _ENVIRONMENT.items():
-    os.environ.setdefault(name, value)
-  # Tune warns that it has no records of its own, which is as it should be.
-  logging.getLogger('ray.tune').setLevel(logging.ERROR)
-  ray.init(
-    # Without an address Ray would join whatever cluster runs here.
-    address=plan.address or 'local',
-    include_dashboard=False,
-    log_to_driver=False,
-    runtime_env={'env_vars': {'RAY_CHDIR_TO_TRIAL_DIR': '0'}},
-  )
+  _connect(plan.address)
   config = {
     'index': tune.grid_search(list(range(len(plan.paths)))),
     'plan': plan._asdict(),
@@ -111,6 +108,26 @@ def run(
     for result in every
     if result.error is not None and result.config is not None
   }
+
+
+def _connect(address):
+  for name, value in _ENVIRONMENT.items():
+    os.environ.setdefault(name, value)
+  # Tune warns that it has no records of its own, which is as it should be.
+  logging.getLogger('ray.tune').setLevel(logging.ERROR)
+  try:
+    ray.init(
+      # Without an address Ray would join whatever cluster runs here.
+      address=address or 'local',
+      include_dashboard=False,
+      log_to_driver=False,
+      runtime_env={'env_vars': {'RAY_CHDIR_TO_TRIAL_DIR': '0'}},
+    )
+  except Exception as error:
+    raise NoClusterError(
+      f'no Ray cluster could be {"joined" if address else "started"} with '
+      f'sweep_address={address!r}: {error}'
+    ) from error
 
 
 class _Trial(tune.Trainable):
