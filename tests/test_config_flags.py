@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 
+import command_runner
 import config_flags
 import pytest
 from absl import flags
@@ -82,7 +83,7 @@ def parse(*arguments: str) -> config.Config:
 
 def help_of(path: pathlib.Path, *words: str) -> dict[str, str]:
   """What `--help` says of each flag, on one line."""
-  text = run_script(path, *words, '--help').stdout
+  text = command_runner.run(str(path), *words, '--help').stdout
   entries = re.split(r'\n  --(?=[a-z\[])', text)[1:]
   helps = {}
   for entry in entries:
@@ -161,7 +162,9 @@ def commands() -> list[list[str]]:
   found = []
   for path in sorted(SCRIPTS.glob('*.py')):
     if path.name != 'config_flags.py':
-      parts = re.search('PARTs: (.*)', run_script(path, '--help').stdout)
+      parts = re.search(
+        'PARTs: (.*)', command_runner.run(str(path), '--help').stdout
+      )
       words = parts[1].split(', ') if parts else []
       found += [[path.name, word] for word in words] or [[path.name]]
   return found

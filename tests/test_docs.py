@@ -16,9 +16,8 @@
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
+import command_runner
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -87,14 +86,9 @@ def problem_with_command(words: list[str]) -> str | None:
     return f'{script} knows no {", ".join(unknown)}' if unknown else None
   # absl's own flag: parse and check everything, run nothing.
   check = [] if '--help' in arguments else ['--only_check_args']
-  result = subprocess.run(
-    [sys.executable, script, *arguments, *check],
-    capture_output=True,
-    cwd=ROOT,
-    text=True,
-  )
+  result = command_runner.run(script, *arguments, *check)
   # After --help absl ends with 1.
-  is_right = result.returncode == 0 or (not check and result.stdout)
+  is_right = result.code == 0 or (not check and result.stdout)
   return None if is_right else result.stderr
 
 
