@@ -70,7 +70,10 @@ Where things are:
   figures              $logdir/metrics.csv
   scores of this test  $logdir/test.csv
 How to go on:
-  train longer         bash scripts/quickstart.sh --level=$level --minutes=60
+  train longer         $python scripts/train.py \\
+                         --flagfile=scripts/presets/atari_laptop.flags \\
+                         --level_name=$level --logdir=$logdir \\
+                         --total_environment_frames=20000000
   curves               .venv/bin/tensorboard --logdir=$logdir
   test it again        $python scripts/evaluate.py --logdir=$logdir \\
                          --test_num_episodes=100
