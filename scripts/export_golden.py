@@ -62,6 +62,7 @@ def export(directory: str, seed: int) -> None:
   import numpy as np
   import tensorflow as tf
   from porting import (
+    heads_stage,
     kit,
     math_stages,
     network_stages,
@@ -75,6 +76,7 @@ def export(directory: str, seed: int) -> None:
   stages = [
     math_stages.vtrace_stage(seed),
     math_stages.losses_stage(seed),
+    heads_stage.heads_stage(seed),
     *network_stages.network_stages(seed),
     network_stages.instruction_stage(),
     network_stages.initial_weights_stage(seed),
@@ -90,6 +92,11 @@ def export(directory: str, seed: int) -> None:
     'tensorflow': tf.__version__,
   }
   kit.write(directory, stages, facts)
+  _say(directory, stages)
+
+
+def _say(directory, stages):
+  """Prints how much there is of each stage."""
   for stage in stages:
     size = sum(array.nbytes for array in stage.arrays.values()) / 2**20
     print(

@@ -17,8 +17,8 @@
 
 Reads the kit's inputs, weights and settings, computes every output in NumPy and
 float64, gradients included, and writes them in the kit's layout. Neither
-TensorFlow nor scalable_agent is imported. V-trace and losses are those of
-`scripts/porting/reference.py`.
+TensorFlow nor scalable_agent is imported. V-trace, losses and policies are
+those of `scripts/porting/reference.py` and `reference_heads.py` beside it.
 """
 
 import json
@@ -27,7 +27,7 @@ import sys
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from porting import reference
+from porting import reference, reference_heads
 
 
 class Node:
@@ -604,6 +604,70 @@ def run_losses(settings, inputs, _):
   return {**outputs, **named}
 
 
+def run_heads(settings, inputs, _):
+  """Any policy; the discrete one is a single choice."""
+  discrete = settings['head'] == 'discrete'
+  actions = inputs['actions']
+  actions = actions[..., np.newaxis] if discrete else actions
+  target, behaviour = (
+    reference_heads.policy_for(settings, inputs[f'{kind}_policy_logits'])
+    for kind in ('target', 'behaviour')
+  )
+  log_probs, entropies = target.log_probs(actions), target.entropies()
+  outputs = {
+    'encoded_actions': target.encode(actions),
+    'mode': target.mode()[..., 0] if discrete else target.mode(),
+    'entropy': entropies.sum(axis=-1),
+    'target_action_log_probs': log_probs.sum(axis=-1),
+    'behaviour_action_log_probs': behaviour.log_probs(actions).sum(axis=-1),
+  }
+  if settings['head'] == 'box':
+    outputs |= {'loc': target.loc, 'scale': target.scale}
+  if not discrete:
+    outputs['log_probs_by_dimension'] = log_probs
+    outputs['entropy_by_dimension'] = entropies
+  outputs['log_rhos'] = (
+    outputs['target_action_log_probs'] - outputs['behaviour_action_log_probs']
+  )
+  return outputs | head_losses(settings, inputs, target, actions, outputs)
+
+
+def head_losses(settings, inputs, target, actions, outputs):
+  """V-trace, the losses, and their gradients to the target's parameters."""
+  options = 'clip_rho_threshold clip_pg_rho_threshold clip_c_threshold lambda_'
+  steps = ('discounts', 'rewards', 'values', 'bootstrap_value')
+  vs, advantages = reference.vtrace(
+    outputs['log_rhos'],
+    *(inputs[name] for name in steps),
+    **{name: settings[name] for name in options.split()},
+  )
+  d_log_probs = target.d_log_probs(actions)
+  d_policy_gradient = -advantages[..., np.newaxis] * d_log_probs
+  d_entropy = -target.d_entropies()
+  named = {
+    'policy_gradient_loss': -np.sum(
+      advantages * outputs['target_action_log_probs']
+    ),
+    'baseline_loss': 0.5 * np.sum((vs - inputs['values']) ** 2),
+    'entropy_loss': -np.sum(outputs['entropy']),
+  }
+  total_loss = (
+    named['policy_gradient_loss']
+    + settings['baseline_cost'] * named['baseline_loss']
+    + settings['entropy_cost'] * named['entropy_loss']
+  )
+  return named | {
+    'vs': vs,
+    'pg_advantages': advantages,
+    'total_loss': total_loss,
+    'd_logits/target_action_log_probs': d_log_probs,
+    'd_logits/policy_gradient_loss': d_policy_gradient,
+    'd_logits/entropy_loss': d_entropy,
+    'd_logits/total_loss': d_policy_gradient
+    + settings['entropy_cost'] * d_entropy,
+  }
+
+
 def run_network(settings, inputs, weights):
   net = Network(weights, settings)
   logits, baseline, state = net.unroll(inputs)
@@ -788,6 +852,7 @@ def stream_column(script, num_unrolls, unroll_length):
 RUNS = {
   'vtrace': run_vtrace,
   'losses': run_losses,
+  'heads': run_heads,
   'instruction': run_instruction,
   'optimizer': run_optimizer,
   'update': run_update,

@@ -106,11 +106,12 @@ def test_the_same_seed_gives_the_same_files_and_another_seed_others(
   directory, stages
 ):
   """Of the stages that take no time; the rest draws in the same way."""
-  from porting import math_stages, optimizer_stage
+  from porting import heads_stage, math_stages, optimizer_stage
 
   makers = [
     math_stages.vtrace_stage,
     math_stages.losses_stage,
+    heads_stage.heads_stage,
     optimizer_stage.optimizer_stage,
   ]
   for make in makers:

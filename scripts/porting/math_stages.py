@@ -13,6 +13,7 @@
 # limitations under the License.
 """Stages `vtrace` and `losses`: pure functions of drawn numbers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from scalable_agent import losses, vtrace_tf
 
 DISCOUNTING = 0.9
 
-_INPUTS = {
+INPUTS = {
   'log_rhos': 'log of pi over mu for the actions taken, [T, B]',
   'discounts': 'gamma; 0 where the transition ended an episode, [T, B]',
   'rewards': 'of the transitions, [T, B]',
@@ -35,14 +36,14 @@ _INPUTS = {
   'target_policy_logits': 'of pi, [T, B, A]',
   'actions': 'drawn from mu, [T, B]',
 }
-_OUTPUTS = {
+OUTPUTS = {
   'vs': 'targets of the baseline, [T, B]',
   'pg_advantages': 'weights of the policy gradient, [T, B]',
   'log_rhos': 'log of pi over mu, unclipped, [T, B]',
   'behaviour_action_log_probs': 'log mu of the actions, [T, B]',
   'target_action_log_probs': 'log pi of the actions, [T, B]',
 }
-_DEFAULTS = {
+DEFAULTS = {
   'clip_rho_threshold': 1.0,
   'clip_pg_rho_threshold': 1.0,
   'clip_c_threshold': 1.0,
@@ -88,19 +89,25 @@ def vtrace_stage(seed: int) -> kit.Stage:
   for index, (case, (t, b, changed, special)) in enumerate(
     _VTRACE_CASES.items()
   ):
-    settings = {**_DEFAULTS, **changed}
+    settings = {**DEFAULTS, **changed}
     stage.add_case(case, **settings)
-    inputs = _vtrace_inputs(np.random.default_rng((seed, index)), t, b, special)
+    inputs = vtrace_inputs(np.random.default_rng((seed, index)), t, b, special)
     function = vtrace_tf.from_importance_weights
     if 'logits' in special:
       function = vtrace_tf.from_logits
     returns = function(**inputs, **settings)
-    stage.add(case, 'input', inputs, _INPUTS)
-    stage.add(case, 'output', returns._asdict(), _OUTPUTS)
+    stage.add(case, 'input', inputs, INPUTS)
+    stage.add(case, 'output', returns._asdict(), OUTPUTS)
   return stage
 
 
-def _vtrace_inputs(random, num_steps, batch_size, special):
+def vtrace_inputs(
+  random: np.random.Generator,
+  num_steps: int,
+  batch_size: int,
+  special: Sequence[str],
+) -> dict[str, np.ndarray]:
+  """Draws what V-trace is given; `special` is of a case of `vtrace`."""
   shape = (num_steps, batch_size)
 
   def normal(*more):
@@ -171,14 +178,14 @@ def _add_reward_clipping(stage):
 def _add_losses(stage, case, random, impossible):
   """Losses of V-trace's results, which come from the same numbers."""
   settings = {'baseline_cost': 0.5, 'entropy_cost': 0.05}
-  stage.add_case(case, **settings, **_DEFAULTS)
-  inputs = _vtrace_inputs(random, 6, 3, ('ends', 'logits'))
+  stage.add_case(case, **settings, **DEFAULTS)
+  inputs = vtrace_inputs(random, 6, 3, ('ends', 'logits'))
   if impossible:
     actions = inputs['actions']
     actions[actions == 3] = 0
     for name in ('behaviour_policy_logits', 'target_policy_logits'):
       inputs[name][..., 3] = -1e9
-  stage.add(case, 'input', inputs, _INPUTS)
+  stage.add(case, 'input', inputs, INPUTS)
   _add_gradients(stage, case, inputs, settings)
 
 
@@ -207,7 +214,7 @@ def _add_gradients(stage, case, inputs, settings):
     case,
     'output',
     {'vs': returns.vs, 'pg_advantages': returns.pg_advantages},
-    _OUTPUTS,
+    OUTPUTS,
   )
   stage.add(case, 'output', named, 'the loss, scalar')
   zero = tf.UnconnectedGradients.ZERO

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from porting import kit, wrong
+from porting import kit, wrong, wrong_heads
 
 
 class Mistake(NamedTuple):
@@ -148,6 +148,7 @@ MISTAKES = tuple(
       f'{wrong.PLAIN}d_values/baseline_loss',
       wrong.gradient_through_targets,
     ),
+    *wrong_heads.LISTED,
     (
       'The mean square starts at zero (Keras, PyTorch), not at one.',
       'optimizer',
