@@ -42,13 +42,13 @@ def define_flags(flag_values: flags.FlagValues) -> None:
   _grid.define_flags(flag_values)
   flags.DEFINE_list(
     'ages',
-    ['0', '10', '20', '40', '60'],
+    ['0', '10', '30', '60', '90'],
     'Ages of the recorded data, separated by commas, none above --start. '
     'Unit: updates.',
     flag_values=flag_values,
   )
   for name, default, meaning in (
-    ('start', 60, 'Updates of the agent that goes on.'),
+    ('start', 90, 'Updates of the agent that goes on.'),
     ('updates', 60, 'Updates on recorded unrolls.'),
   ):
     flags.DEFINE_integer(
@@ -126,7 +126,8 @@ class _Study:
     if num_before and not os.path.exists(logdir):
       os.makedirs(logdir)
       shutil.copy(
-        self._checkpoints[num_before], os.path.join(logdir, 'checkpoint-0.npz')
+        self._checkpoints[num_before],
+        os.path.join(logdir, 'checkpoint-00000000.npz'),
       )
     num_updates += num_before
     learner = {
