@@ -20,9 +20,11 @@ from scalable_agent import config, cores
 from scalable_agent.runtime import devices
 
 
-def settings_of(actor=None, **run):
+def settings_of(actor=None, ray_address='', **run):
   return config.Config(
-    actor=config.ActorConfig(**(actor or {})), run=config.RunConfig(**run)
+    actor=config.ActorConfig(**(actor or {})),
+    run=config.RunConfig(**run),
+    distributed=config.DistributedConfig(ray_address=ray_address),
   )
 
 
@@ -52,7 +54,8 @@ WIDE = {'num_actors': 4, 'envs_per_actor': 8}
     (WIDE | {'envs_per_actor': 1}, {}, []),
     # Here the learner has the cores to itself.
     (WIDE, {'runtime': 'sync'}, []),
-    (WIDE, {'runtime': 'ray'}, []),
+    (WIDE, {'runtime': 'ray', 'ray_address': 'auto'}, []),
+    (WIDE, {'runtime': 'ray'}, [1]),
     (WIDE, {'threads_per_operation': 3}, [3]),
     ({}, {'threads_per_operation': 1}, [1]),
   ],

@@ -114,12 +114,16 @@ def set_threads(settings: config.Config) -> None:
 
 
 def _actors_fill_cores(settings):
-  return (
-    settings.run.runtime == 'local'
-    and settings.actor.infers_directly
-    and settings.actor.num_actors >= cores.num_cores()
-    and not settings.learner.only_recorded
-  )
+  """Whether so many actors share this machine with the learner, all busy."""
+  if settings.learner.only_recorded:
+    return False
+  here = {
+    'local': settings.actor.infers_directly,
+    'ray': not settings.distributed.ray_address,
+    'sync': False,
+  }
+  enough = settings.actor.num_actors >= cores.num_cores()
+  return enough and here[settings.run.runtime]
 
 
 class Placement(NamedTuple):

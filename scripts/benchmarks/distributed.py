@@ -32,6 +32,7 @@ from absl import flags
 
 from benchmarks import _simulation, _stages, _training, _transport
 from scalable_agent import cores
+from scalable_agent.runtime import devices
 
 
 def define_flags(flag_values: flags.FlagValues) -> None:
@@ -78,6 +79,7 @@ def define_flags(flag_values: flags.FlagValues) -> None:
 def measure(flag_values: flags.FlagValues) -> Iterator[dict[str, Any]]:
   """Yields transport, training and simulation."""
   stages = _stages.from_flags(flag_values)
+  devices.set_threads(stages.settings)
   sizes = [int(n) for n in flag_values.workers]
   unroll_bytes = _unroll_bytes(stages)
   carried = list(_measure_transport(stages, sizes, unroll_bytes))
