@@ -191,8 +191,8 @@ class RunConfig(options.Validated):
   threads_per_operation: int = option(
     0,
     'Threads among which TensorFlow divides an operation on the CPU. 0: one '
-    'where as many actors as cores, with networks of their own, share them with '
-    'the learner; otherwise all cores.',
+    'where as many actors as cores, each with its network, share them with the '
+    'learner; otherwise all cores.',
     unit='threads',
   )
   checkpoint_secs: float = option(
