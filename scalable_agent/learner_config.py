@@ -96,7 +96,8 @@ class LearnerConfig(options.Validated):
   )
   from_unrolls_fraction: float = option(
     1.0,
-    'Share of each batch that comes from there; 1: all, and nothing is played. '
+    'Share of each batch that comes from there; 1: all, and nothing is played, '
+    'whatever runtime says. '
     'Below 1 recorded unrolls count no frames.',
   )
 
