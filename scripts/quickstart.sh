@@ -17,7 +17,7 @@
 # for a few minutes, tests the agent, and films it.
 #
 #   bash scripts/quickstart.sh                    # 30 minutes of training
-#   bash scripts/quickstart.sh --minutes=5 --level=atari/breakout
+#   bash scripts/quickstart.sh --minutes=5 --level=atari/space_invaders
 #   bash scripts/quickstart.sh --logdir=runs/pong # Given again: goes on.
 
 set -euo pipefail
@@ -77,5 +77,5 @@ How to go on:
   curves               .venv/bin/tensorboard --logdir=$logdir
   test it again        $python scripts/evaluate.py --logdir=$logdir \\
                          --test_num_episodes=100
-  another game         bash scripts/quickstart.sh --level=atari/breakout
+  another game         bash scripts/quickstart.sh --level=atari/space_invaders
 END
